@@ -1,0 +1,93 @@
+"""The plan for people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from megawrap.cli.console import console
+from megawrap.config.origins import DEFAULT
+from megawrap.launchers import Command
+from megawrap.megatron.compile import Emission
+from megawrap.plan import LaunchPlan
+
+
+def show(plan: LaunchPlan, commands: Sequence[Command], *, everything: bool = False) -> None:
+    """Print the plan: model, layout, arguments, environment, steps, warnings."""
+    terminal = console()
+    terminal.print(Panel(_head(plan), title=Text("plan", "bold"), border_style="cyan"))
+    terminal.print(_arguments(plan, everything))
+    terminal.print(_environment(plan))
+    terminal.print(_steps(commands))
+    for finding in plan.findings:
+        terminal.print(Text.assemble((finding.severity, "bold yellow"), f" {finding.id}  {finding.message}"))
+
+
+def human(count: float | None) -> str:
+    """``6738415616`` → ``6.74 B``."""
+    if count is None:
+        return "unknown"
+    for limit, unit in ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k")):
+        if count >= limit:
+            return f"{count / limit:.3g} {unit}"
+    return f"{count:g}"
+
+
+def _head(plan: LaunchPlan) -> RenderableType:
+    layout, train = plan.layout, plan.composed.config.train
+    rows = Table.grid(padding=(0, 2))
+    rows.add_column(style="dim")
+    rows.add_column()
+    exact = f" ({plan.parameters:,})" if plan.parameters else ""
+    rows.add_row("model", f"{plan.composed.config.model.name}, {human(plan.parameters)} parameters{exact}")
+    sizes = {"TP": layout.tensor, "PP": layout.pipeline, "CP": layout.context, "EP": layout.expert, "DP": layout.data}
+    shown = " x ".join(f"{name} {size}" for name, size in sizes.items() if size != 1) or "one rank"
+    rows.add_row("layout", f"{shown} on {layout.world_size} ranks: {plan.machine.name}")
+    if train.global_batch_size and train.seq_length:
+        tokens = train.global_batch_size * train.seq_length
+        steps = f", {layout.micro_batches} micro-batches" if layout.micro_batches else ""
+        rows.add_row("batch", f"{train.global_batch_size} x {train.seq_length} = {tokens:,} tokens a step{steps}")
+    rows.add_row("Megatron", plan.target.name)
+    rows.add_row("run", str(plan.composed.config.run.dir))
+    return Group(rows)
+
+
+def _arguments(plan: LaunchPlan, everything: bool) -> Table:
+    table = _table("arguments", "set by")
+    for one in plan.compiled.emissions:
+        if one.words and (everything or not one.is_default):
+            table.add_row(" ".join(one.words), _set_by(plan, one))
+    return table
+
+
+def _set_by(plan: LaunchPlan, one: Emission) -> str:
+    places = dict.fromkeys(plan.composed.origins.of(*one.keys))
+    return ", ".join(one.keys[0] if place == DEFAULT else place for place in places)
+
+
+def _environment(plan: LaunchPlan) -> Table:
+    table = _table("environment", "because")
+    for name, variable in plan.variables.items():
+        table.add_row(f"{name}={variable.value}" if variable.value is not None else f"unset {name}", variable.reason)
+    return table
+
+
+def _steps(commands: Sequence[Command]) -> Table:
+    table = _table("steps", "command")
+    for command in commands:
+        words = list(command.argv)
+        # The arguments of the training program stand in their own table above.
+        shown = [*words[: words.index("--num-layers")], "..."] if "--num-layers" in words else words
+        table.add_row(command.step.name, " ".join(shown))
+    return table
+
+
+def _table(first: str, second: str) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), title_justify="left", header_style="bold")
+    table.add_column(first, overflow="fold", ratio=2)
+    table.add_column(second, style="dim", overflow="fold", ratio=3)
+    return table

@@ -1,0 +1,150 @@
+"""From words on the command line to typed sections, through Hydra's compose API: no output folder, no logging."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from hydra import compose as hydra_compose
+from hydra import initialize_config_module
+from hydra._internal import config_loader_impl
+from hydra._internal.defaults_list import DefaultsList
+from hydra.core.config_store import ConfigStore
+from hydra.core.global_hydra import GlobalHydra
+from hydra.errors import HydraException
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+import megawrap
+from megawrap.config import schema
+from megawrap.config.diagnose import choices, diagnose, group_names
+from megawrap.config.origins import Origins, folders, trace
+from megawrap.config.sections.root import Config
+from megawrap.errors import ConfigError, Finding, nearest
+
+PACKAGE = Path(megawrap.__file__).parent
+
+
+@dataclasses.dataclass(frozen=True)
+class Composed:
+    """A configuration and how it came about."""
+
+    config: Config
+    tree: DictConfig
+    overrides: tuple[str, ...]
+    defaults: DefaultsList
+    search_path: tuple[Path, ...]
+
+    @functools.cached_property
+    def origins(self) -> Origins:
+        """Where each value was set. Reads the YAML files again, so only when somebody asks."""
+        return trace(self.defaults, self.search_path)
+
+    def yaml(self) -> str:
+        """The composed configuration with every interpolation resolved."""
+        return OmegaConf.to_yaml(self.tree, resolve=True)
+
+
+def compose(overrides: Sequence[str], *, config_dir: str | None = None, config_name: str = "config") -> Composed:
+    """Compose ``overrides`` (Hydra's grammar) over ``conf/`` and, when given, a folder of your own.
+
+    Raises:
+        ConfigError: with every unknown group, choice, key and ill-typed value at once.
+    """
+    own_folder = (f"hydra.searchpath=[file://{Path(config_dir).absolute()}]",) if config_dir else ()
+    with _hydra() as loader, _defaults_lists() as seen:
+        try:
+            tree = hydra_compose(config_name, [*map(_through_open_door, overrides), *own_folder])
+            config = OmegaConf.to_object(tree)
+        except (HydraException, OmegaConfBaseException) as problem:
+            raise ConfigError(diagnose(overrides, loader, problem)) from problem
+        search_path = folders(loader)
+    assert isinstance(config, Config)
+    # A folder of one's own is searched after ours, as Hydra's --config-dir is.
+    search_path += (Path(config_dir).absolute(),) if config_dir else ()
+    composed = Composed(config, tree, tuple(overrides), seen[-1], search_path)
+    _check_choices(composed)
+    return composed
+
+
+@contextlib.contextmanager
+def _defaults_lists() -> Iterator[list[DefaultsList]]:
+    """The defaults lists that Hydra computes while composing. It throws them away, and computing one again would take
+    as long as composing."""
+    seen: list[DefaultsList] = []
+    impl: Any = config_loader_impl
+    compute = impl.create_defaults_list
+
+    def recorded(*args: Any, **kwargs: Any) -> DefaultsList:
+        seen.append(compute(*args, **kwargs))
+        return seen[-1]
+
+    impl.create_defaults_list = recorded
+    try:
+        yield seen
+    finally:
+        impl.create_defaults_list = compute
+
+
+def choices_of(group: str, config_dir: str | None = None) -> list[str]:
+    """Names of the choices in a group, yours in ``config_dir`` included."""
+    with _hydra() as loader:
+        names = set(choices(loader, group))
+    own = Path(config_dir) / group if config_dir else None
+    return sorted(names | {file.stem for file in own.glob("*.yaml")} if own else names)
+
+
+def groups() -> dict[str, list[str]]:
+    """Group → its choices."""
+    with _hydra() as loader:
+        return {group: choices(loader, group) for group in group_names(loader)}
+
+
+@functools.cache
+def register() -> None:
+    """Make the typed schema and the resolvers known to Hydra (idempotent)."""
+    ConfigStore.instance().store(name="schema", node=Config)
+    OmegaConf.register_new_resolver("more_than_one", lambda count: int(count) > 1, replace=True)
+    OmegaConf.register_new_resolver("package_file", lambda name: str(PACKAGE / name), replace=True)
+
+
+@contextlib.contextmanager
+def _hydra() -> Iterator[Any]:
+    """Hydra's config loader over ``megawrap.conf``, whatever Hydra application may be running around us."""
+    register()
+    outer = GlobalHydra.instance().hydra
+    GlobalHydra.instance().clear()
+    try:
+        with initialize_config_module("megawrap.conf", version_base="1.3", job_name="megawrap"):
+            yield GlobalHydra.instance().config_loader()
+    finally:
+        if outer is not None:
+            GlobalHydra.instance().initialize(outer)
+
+
+def _through_open_door(override: str) -> str:
+    """Hydra wants ``++`` before a key that is not there yet; below ``megatron.args`` and ``env`` every key is legal."""
+    below_open = any(override.startswith(f"{key}.") for key, field in schema.fields().items() if field.open)
+    return f"++{override}" if below_open else override
+
+
+def _check_choices(composed: Composed) -> None:
+    findings = []
+    for key, field in schema.fields().items():
+        value = schema.get(composed.config, key)
+        if field.choices and value is not None and value not in field.choices:
+            findings.append(
+                Finding(
+                    id="MW004",
+                    keys=(key,),
+                    message=f"{key} = {value!r} is not one of: {', '.join(field.choices)}",
+                    nearest=nearest(str(value), field.choices),
+                    origin=composed.origins.of(key),
+                )
+            )
+    if findings:
+        raise ConfigError(findings)

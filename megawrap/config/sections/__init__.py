@@ -1,0 +1,1 @@
+"""The typed sections of a configuration, one dataclass each; ``root`` puts them together."""

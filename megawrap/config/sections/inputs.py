@@ -1,0 +1,59 @@
+"""What is read: text or token files, and the tokenizer between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from megawrap.config.field import arg, option
+
+
+@dataclass(kw_only=True, slots=True)
+class Data:
+    """Where the tokens come from."""
+
+    source: str | None = option(choices=("sample", "mock", "jsonl", "prefix", "blend"))
+    """sample: the corpus that ships with megawrap; jsonl: your text, tokenized first; prefix and blend: token files
+    that exist; mock: random tokens made by Megatron."""
+    input: str | None = option()
+    """jsonl: the file of documents, one JSON object a line."""
+    output_prefix: str | None = option()
+    """jsonl: where the token files go, without _text_document.bin/.idx."""
+    json_keys: list[str] = option(["text"])
+    """jsonl: keys of the objects that hold text, each made into its own token files."""
+    append_eod: bool = option(True)
+    """jsonl: an end-of-document token after each document."""
+    workers: int = option(2)
+    """jsonl: worker processes that tokenize."""
+    prefix: str | None = option()
+    """prefix: a pair of token files, named without .bin/.idx."""
+    blend: list[str] = option([])
+    """blend: weight, prefix, weight, prefix, ..."""
+    split: str | None = arg("--split")
+    """Shares of training, validation and test documents, such as 990,9,1."""
+    cache_path: str | None = arg("--data-cache-path")
+    """Folder for Megatron's index caches, on a file system that all nodes share."""
+    dataloader_type: str | None = arg("--dataloader-type")
+    """single, cyclic or external."""
+    reset_position_ids: bool | None = arg("--reset-position-ids")
+    """Positions start again after each end-of-document token."""
+    reset_attention_mask: bool | None = arg("--reset-attention-mask")
+    """No attention across end-of-document tokens."""
+    eod_mask_loss: bool | None = arg("--eod-mask-loss")
+    """No loss on end-of-document tokens."""
+
+
+@dataclass(kw_only=True, slots=True)
+class Tokenizer:
+    """The tokenizer, by Megatron's names."""
+
+    type: str | None = arg("--tokenizer-type")
+    """Llama2Tokenizer, SentencePieceTokenizer, HuggingFaceTokenizer, GPT2BPETokenizer, TikTokenizer,
+    NullTokenizer, ..."""
+    model: str | None = arg("--tokenizer-model")
+    """A .model file, a folder or a hub name, as the type wants it."""
+    vocab_file: str | None = arg("--vocab-file")
+    """GPT2BPETokenizer and BERT: the vocabulary."""
+    merge_file: str | None = arg("--merge-file")
+    """GPT2BPETokenizer: the merges."""
+    vocab_size: int | None = arg("--vocab-size")
+    """NullTokenizer: the number of token ids."""

@@ -1,0 +1,78 @@
+"""The releases of Megatron-LM whose surface ships with megawrap, oldest first."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from megawrap.errors import ConfigError, Finding, nearest
+from megawrap.megatron.surface.argument import Argument
+from megawrap.megatron.surface.surface import Surface
+
+_DATA = Path(__file__).with_name("arguments.json")
+
+
+@dataclasses.dataclass(frozen=True)
+class Release:
+    """A release: ``core`` is the version in its ``megatron/core/package_info.py``, ``fork`` is nvidia or rocm."""
+
+    id: str
+    core: str
+    fork: str
+    age: int
+
+    @functools.cached_property
+    def surface(self) -> Surface:
+        """Its arguments."""
+        rows = [Argument.from_row(row) for row in _load()["arguments"] if self.age in row["in"]]
+        return Surface(rows)
+
+
+@functools.cache
+def releases() -> tuple[Release, ...]:
+    """All releases, oldest first."""
+    rows = _load()["releases"]
+    return tuple(Release(row["id"], row["megatron_core"], row["fork"], age) for age, row in enumerate(rows))
+
+
+def release(name: str) -> Release:
+    """The release called ``name``.
+
+    Raises:
+        ConfigError: when there is none; the message lists all.
+    """
+    found = next((one for one in releases() if one.id == name), None)
+    if found is not None:
+        return found
+    known = [one.id for one in releases()]
+    raise ConfigError(
+        Finding(
+            id="MW011",
+            keys=("megatron.release",),
+            message=f"{name!r} is not a release whose arguments megawrap knows: {', '.join(known)}",
+            nearest=nearest(name, known),
+        )
+    )
+
+
+def lifetime(flag: str) -> str | None:
+    """When ``flag`` came and went, as a phrase; ``None`` when no release ever had it."""
+    ages = sorted({age for row in _load()["arguments"] if flag in row["flags"] for age in row["in"]})
+    if not ages:
+        return None
+    names = [releases()[age].id for age in ages]
+    newest_of_fork = {one.fork: one.id for one in releases()}
+    if any(name in newest_of_fork.values() for name in names):
+        only = " (ROCm's fork only)" if all(name.startswith("rocm") for name in names) else ""
+        return f"{flag} exists since {names[0]}{only}"
+    return f"{flag} existed from {names[0]} until {names[-1]}"
+
+
+@functools.cache
+def _load() -> dict[str, Any]:
+    data: dict[str, Any] = orjson.loads(_DATA.read_bytes())
+    return data

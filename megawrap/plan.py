@@ -1,0 +1,105 @@
+"""The typed plan of a launch: what runs, in which order, with which arguments and environment.
+
+A plan is data. It knows no launcher: ``launchers`` turn its steps into commands. Making one has no side effects and
+needs neither a GPU nor torch.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from megawrap.config.compose import Composed
+from megawrap.errors import Finding
+from megawrap.estimate.parameters import total_parameters
+from megawrap.hardware.environment import Variable, environment
+from megawrap.hardware.machine import Machine, machine
+from megawrap.megatron.compile import Compiled, compile_arguments
+from megawrap.megatron.layout import Layout, smallest_world
+from megawrap.megatron.rules import Effective, check
+from megawrap.megatron.surface import Target, resolve
+from megawrap.steps import Step, steps
+
+__all__ = ["LaunchPlan", "Step", "build"]
+
+
+@dataclasses.dataclass(frozen=True)
+class LaunchPlan:
+    """Everything about one launch. ``findings`` holds what is wrong or worth knowing; with an error among them the plan
+    is shown, never run."""
+
+    composed: Composed
+    target: Target
+    machine: Machine
+    compiled: Compiled
+    layout: Layout
+    parameters: int | None
+    variables: Mapping[str, Variable]
+    steps: tuple[Step, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def target_version(self) -> tuple[int, ...]:
+        """Version of the target's megatron-core, as numbers; empty when it is not known."""
+        return numbers(self.target.version)
+
+    @property
+    def environment(self) -> dict[str, str | None]:
+        """Variable → value on every rank; ``None`` means unset."""
+        return {name: variable.value for name, variable in self.variables.items()}
+
+
+def build(composed: Composed, ambient: Mapping[str, str] | None = None) -> LaunchPlan:
+    """Plan the launch of a configuration. ``ambient`` is the shell's environment (default: this process's).
+
+    Raises:
+        ConfigError: when no plan can be made: unknown target, unfit or conflicting arguments. What a plan can be made
+            for, but Megatron would reject, is among its findings.
+    """
+    config = composed.config
+    target = resolve(config.megatron)
+    compiled = compile_arguments(config, target, lambda: composed.origins)
+    values = target.surface.defaults() | compiled.values()
+    where = machine(config.cluster, smallest_world(values))
+    layout = Layout.of(values, where.world_size)
+    variables = environment(
+        _facts(composed, values, layout, where), config.env, os.environ if ambient is None else ambient
+    )
+    plain = {name: variable.value for name, variable in variables.items()}
+    effective = Effective(values, layout, target.release.fork, numbers(target.version or target.release.core), plain)
+    return LaunchPlan(
+        composed=composed,
+        target=target,
+        machine=where,
+        compiled=compiled,
+        layout=layout,
+        parameters=total_parameters(values, config.model.vocab_size),
+        variables=variables,
+        steps=steps(config, target, compiled.argv(), where),
+        findings=tuple(check(effective, compiled, lambda: composed.origins)),
+    )
+
+
+def _facts(composed: Composed, values: Mapping[str, Any], layout: Layout, where: Machine) -> dict[str, Any]:
+    """What the environment profiles ask for."""
+    gemm = composed.config.gemm
+    return {
+        "device": where.device,
+        "vendor": where.vendor,
+        "arch": where.gpu.arch if where.gpu else None,
+        "multi_node": where.nodes > 1,
+        "model_parallel": layout.tensor * layout.context > 1,
+        "fsdp": bool(values.get("use_torch_fsdp2") or values.get("use_megatron_fsdp")),
+        "fp8_recipe": values.get("fp8_recipe") if values.get("fp8") else None,
+        "gemm": gemm.mode,
+        "gemm_run_count": gemm.run_count,
+        "gemm_algo_count": gemm.algo_count,
+    }
+
+
+def numbers(version: str | None) -> tuple[int, ...]:
+    """``"0.15.0rc8"`` → ``(0, 15, 0)``; empty for an unknown version."""
+    return tuple(int(number) for number in re.findall(r"\d+", version or "")[:3])

@@ -1,0 +1,28 @@
+"""What happens during a launch, told to whoever shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from megawrap.launchers import Command
+from megawrap.run.iteration import Iteration
+
+
+class Observer:
+    """Told of each event; does nothing. A view overrides what it shows."""
+
+    def step_started(self, command: Command) -> None:
+        """A step starts."""
+
+    def line(self, rank: int | None, text: str) -> None:
+        """A line of output; ``rank`` is ``None`` for the launcher's own."""
+
+    def iteration(self, iteration: Iteration) -> None:
+        """An iteration line of Megatron."""
+
+    def event(self, event: Mapping[str, Any]) -> None:
+        """A JSON line of a step of ours: progress, a measured bandwidth, an error."""
+
+    def step_ended(self, command: Command, exit_code: int, seconds: float) -> None:
+        """A step has ended."""

@@ -1,0 +1,134 @@
+"""One child process with all its descendants: started, read line by line, stopped without leaving any behind."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import psutil
+
+from megawrap.errors import Interrupted
+
+_PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
+_TETHER = Path(__file__).with_name("tether.py")
+
+
+def adopt_orphans() -> None:
+    """Make this process the parent of descendants whose own parent dies, so that they can still be found and ended."""
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def start(argv: Sequence[str], environment: Mapping[str, str | None]) -> subprocess.Popen[bytes]:
+    """Start ``argv`` in a session of its own with ``environment`` laid over ours (``None``: unset). Its output, errors
+    included, is one stream. When we are killed it gets SIGTERM, so nothing outlives us."""
+    merged: dict[str, str | None] = {**os.environ, **environment}
+    return subprocess.Popen(
+        [sys.executable, "-I", "-S", str(_TETHER), *argv],
+        env={name: value for name, value in merged.items() if value is not None},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+
+
+def run(
+    argv: Sequence[str],
+    environment: Mapping[str, str | None],
+    on_line: Callable[[str], None],
+    *,
+    grace_seconds: float,
+) -> int:
+    """Run ``argv`` to its end and return its exit code (negative: the signal that ended it).
+
+    SIGINT and SIGTERM sent to us are passed on; what is still there after ``grace_seconds`` is killed. In every case
+    no descendant is left when this returns.
+
+    Raises:
+        Interrupted: after everything has ended, when we were asked to stop.
+    """
+    adopt_orphans()
+    child = start(argv, environment)
+    try:
+        with _Signals():
+            for line in _lines(child):
+                on_line(line)
+            return child.wait()
+    except Interrupted as interruption:
+        _stop(child, interruption.signal, on_line, grace_seconds)
+        raise
+    finally:
+        kill_tree(child.pid)
+        child.wait()
+        assert child.stdout is not None
+        child.stdout.close()
+
+
+def kill_tree(root: int) -> None:
+    """SIGKILL ``root`` and every descendant of ours in its wake, orphans that we adopted included."""
+    ours = psutil.Process().children(recursive=True)
+    for process in ours:
+        if process.pid == root or _descends(process, root):
+            _kill(process)
+    psutil.wait_procs(ours, timeout=5)
+
+
+def _descends(process: psutil.Process, root: int) -> bool:
+    """Whether a child of ours came from ``root``: by its line of parents, or as an orphan by its session."""
+    try:
+        lineage = {parent.pid for parent in process.parents()}
+        return root in lineage or os.getsid(process.pid) != os.getsid(0)
+    except (psutil.NoSuchProcess, ProcessLookupError):
+        return False
+
+
+def _kill(process: psutil.Process) -> None:
+    try:
+        process.kill()
+    except psutil.NoSuchProcess:
+        return
+
+
+def _stop(child: subprocess.Popen[bytes], number: signal.Signals, on_line: Callable[[str], None], grace: float) -> None:
+    """Pass the signal on and go on reading until the child has ended or its time is over; a second signal ends that."""
+    child.send_signal(number)
+    deadline = threading.Timer(grace, lambda: kill_tree(child.pid))
+    deadline.start()
+    try:
+        with _Signals():
+            for line in _lines(child):
+                on_line(line)
+            child.wait()
+    except Interrupted:
+        return
+    finally:
+        deadline.cancel()
+
+
+def _lines(child: subprocess.Popen[bytes]) -> Iterator[str]:
+    assert child.stdout is not None
+    for line in child.stdout:
+        yield line.decode("utf-8", errors="replace").rstrip("\r\n")
+
+
+class _Signals:
+    """While entered, SIGINT and SIGTERM raise ``Interrupted`` in the main thread."""
+
+    NUMBERS = (signal.SIGINT, signal.SIGTERM)
+
+    def __enter__(self) -> None:
+        self._before = {number: signal.signal(number, self._raise) for number in self.NUMBERS}
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    @staticmethod
+    def _raise(number: int, _: object) -> None:
+        raise Interrupted(number)
