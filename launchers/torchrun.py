@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from megawrap.config.sections.place import Launcher
 from megawrap.launchers.command import Command
 from megawrap.plan import LaunchPlan, Step
 
@@ -18,12 +19,17 @@ def commands(plan: LaunchPlan) -> list[Command]:
     return [_command(plan, step) for step in plan.steps]
 
 
+def one_process(step: Step, launcher: Launcher) -> Command:
+    """A step that a single process runs, on the first machine."""
+    python = launcher.python or sys.executable
+    return Command(step, (python, *step.program), {"PYTHONUNBUFFERED": "1"}, tuple(launcher.hosts[:1]))
+
+
 def _command(plan: LaunchPlan, step: Step) -> Command:
     launcher = plan.composed.config.launcher
-    python = launcher.python or sys.executable
     if step.ranks == "one":
-        return Command(step, (python, *step.program), {"PYTHONUNBUFFERED": "1"}, tuple(launcher.hosts[:1]))
-    agent = [python, "-m", "torch.distributed.run", *_words(plan, step)]
+        return one_process(step, launcher)
+    agent = [launcher.python or sys.executable, "-m", "torch.distributed.run", *_words(plan, step)]
     environment = {**plan.environment, "TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE": LINE_PREFIX}
     return Command(step, (*agent, *step.program), environment, tuple(launcher.hosts))
 

@@ -71,6 +71,8 @@ class ResourceError(MegawrapError):
 class Interrupted(Exception):
     """The user, or the scheduler, asked us to stop with a signal."""
 
+    exit_code: ClassVar[int] = 130
+
     def __init__(self, number: int) -> None:
         self.signal = signal.Signals(number)
         super().__init__(self.signal.name)

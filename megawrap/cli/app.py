@@ -9,8 +9,6 @@ from megawrap.cli import hydra_mode, render
 from megawrap.cli.verbs import VERBS, parse
 from megawrap.errors import Interrupted, MegawrapError
 
-INTERRUPTED = 130
-
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0 done, 1 the run failed, 2 the configuration or command is wrong,
@@ -27,4 +25,4 @@ def main(words: Sequence[str] | None = None) -> int:
         return failed.exit_code
     except (Interrupted, KeyboardInterrupt):
         render.note("interrupted; no process is left behind")
-        return INTERRUPTED
+        return Interrupted.exit_code

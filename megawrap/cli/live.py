@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
 from megawrap.cli.console import console
 from megawrap.cli.show_plan import human
 from megawrap.cli.show_summary import sparkline
 from megawrap.launchers import Command
-from megawrap.plan import LaunchPlan
 from megawrap.run.iteration import Iteration
 from megawrap.run.observer import Observer
 
@@ -23,17 +22,16 @@ _TITLES = {"preprocess": "tokenize", "preflight": "measure the network", "train"
 class Live(Observer):
     """Shows a bar for the step that runs and leaves a line behind for each that has ended."""
 
-    def __init__(self, plan: LaunchPlan) -> None:
-        self.console = console()
-        self._seq_length = plan.composed.config.train.seq_length or 0
+    def __init__(self, seq_length: int = 0) -> None:
+        self._seq_length = seq_length
         self._progress = Progress(
             SpinnerColumn(finished_text="[green]✓"),
             TextColumn("{task.description}"),
             BarColumn(bar_width=24),
-            MofNCompleteColumn(),
+            TextColumn("{task.fields[count]}"),
             TimeElapsedColumn(),
             TextColumn("{task.fields[says]}"),
-            console=self.console,
+            console=console(),
         )
         self._task: TaskID | None = None
         self._losses: collections.deque[float] = collections.deque(maxlen=30)
@@ -48,7 +46,7 @@ class Live(Observer):
     def step_started(self, command: Command) -> None:
         """A bar for the step."""
         title = _TITLES[command.step.name]
-        self._task = self._progress.add_task(title, total=None, says="starting")
+        self._task = self._progress.add_task(title, total=None, count="", says="starting")
 
     def iteration(self, iteration: Iteration) -> None:
         """The bar of the training."""
@@ -57,20 +55,22 @@ class Live(Observer):
         loss = f"{iteration.lm_loss:.3f}" if iteration.lm_loss is not None else "[red]NaN[/red]"
         rate = human(iteration.tokens_per_second(self._seq_length))
         says = f"loss {loss} {sparkline(self._losses) if self._losses else ''} {rate} tokens/s"
-        self._update(total=iteration.total, completed=iteration.iteration, says=says)
+        count = f"{iteration.iteration}/{iteration.total}"
+        self._update(total=iteration.total, completed=iteration.iteration, count=count, says=says)
 
     def event(self, event: Mapping[str, Any]) -> None:
         """Progress of tokenizing, or a measured bandwidth."""
         if event["event"] == "progress" and event.get("total_bytes"):
             says = f"{human(event['tokens'])} tokens"
-            self._update(total=event["total_bytes"], completed=event["bytes"], says=says)
+            count = f"{event['bytes'] / event['total_bytes']:.0%}"
+            self._update(total=event["total_bytes"], completed=event["bytes"], count=count, says=says)
         elif event["event"] == "done" and "tokens" in event:
             self._update(says=f"{event['documents']:,} documents, {event['tokens']:,} tokens")
         elif event["event"] == "record":
             size, rate = human(event["bytes"]).replace(" ", ""), f"{event['busbw']:.2f} GB/s"
             self._update(says=f"{event['collective']} of {size}B between {event['ranks']} ranks: busbw {rate}")
 
-    def step_ended(self, command: Command, exit_code: int, seconds: float) -> None:
+    def step_ended(self, command: Command, exit_code: int) -> None:
         """The bar is full, or stands where it failed."""
         if self._task is None:
             return

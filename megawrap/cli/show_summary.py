@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from rich.panel import Panel
 from rich.table import Table
@@ -32,8 +32,9 @@ def show_summary(summary: Summary) -> None:
     console().print(Panel(rows, title=Text("done", "bold"), border_style="green"))
 
 
-def sparkline(values: Sequence[float], width: int = 40) -> str:
+def sparkline(values: Iterable[float], width: int = 40) -> str:
     """``values`` as a line of bars, at most ``width`` wide."""
+    values = list(values)
     step = max(1, -(-len(values) // width))
     means = [sum(part) / len(part) for start in range(0, len(values), step) if (part := values[start : start + step])]
     low, high = min(means), max(means)

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import re
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
-import orjson
-
-from megawrap.errors import Finding, Interrupted, PreflightError, RunError
+from megawrap.errors import Finding, Interrupted, MegawrapError
 from megawrap.launchers import Command
 from megawrap.plan import LaunchPlan
 from megawrap.run import process
 from megawrap.run.directory import RunDirectory
-from megawrap.run.failure import FailureReader
-from megawrap.run.iteration import Iteration, parse_iteration
+from megawrap.run.iteration import Iteration
 from megawrap.run.observer import Observer
-
-_RANK_LINE = re.compile(r"^\[rank(\d+)\]:")
+from megawrap.run.watch import Watch
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,93 +41,48 @@ def launch(plan: LaunchPlan, commands: Sequence[Command], observer: Observer) ->
     directory = RunDirectory.create(Path(plan.composed.config.run.dir or "."))
     directory.record(plan, commands)
     begin = time.monotonic()
-    runner = _Runner(plan, directory, observer)
+    iterations: list[Iteration] = []
     try:
         for command in commands:
-            runner.run(command)
+            iterations += _run(plan, command, directory, observer)
     except Interrupted as interruption:
-        _conclude(directory, 130, f"interrupted by {interruption.signal.name}")
+        _conclude(directory, interruption.exit_code, f"interrupted by {interruption.signal.name}")
         raise
-    except (RunError, PreflightError) as failed:
+    except MegawrapError as failed:
         _conclude(directory, failed.exit_code, str(failed), failed.findings)
         raise
     _conclude(directory, 0, "done")
-    return Outcome(directory.path, tuple(runner.iterations), time.monotonic() - begin)
+    return Outcome(directory.path, tuple(iterations), time.monotonic() - begin)
+
+
+def _run(plan: LaunchPlan, command: Command, directory: RunDirectory, observer: Observer) -> list[Iteration]:
+    """Run one step to its end; what it trained."""
+    watch = Watch(command, observer)
+    seq_length = plan.composed.config.train.seq_length or 0
+    observer.step_started(command)
+    with contextlib.closing(_Logs(directory, command.step.name)) as logs:
+
+        def on_line(line: str) -> None:
+            known = len(watch.iterations)
+            logs.write(*watch.line(line))
+            for iteration in watch.iterations[known:]:
+                rate = iteration.tokens_per_second(seq_length)
+                directory.add_metrics({**dataclasses.asdict(iteration), "tokens_per_second": rate})
+
+        grace = plan.composed.config.monitor.grace_seconds
+        code = process.run(command.argv, command.environment, on_line, grace_seconds=grace)
+    observer.step_ended(command, code)
+    if code == 0:
+        # Everything is in logs/ already, line by line; what torchrun kept of a failure stays to be looked at.
+        shutil.rmtree(directory.path / "torchrun" / command.step.name, ignore_errors=True)
+    elif command.step.stops:
+        raise watch.error(code, lambda rank: directory.log(command.step.name, rank))
+    return watch.iterations
 
 
 def _conclude(directory: RunDirectory, code: int, why: str, findings: Sequence[Finding] = ()) -> None:
     rows = [finding.as_dict() for finding in findings]
     directory.write_json("result.json", {"exit_code": code, "reason": why, "findings": rows, "time": time.time()})
-
-
-class _Runner:
-    """Runs the steps of one plan and keeps what they report."""
-
-    def __init__(self, plan: LaunchPlan, directory: RunDirectory, observer: Observer) -> None:
-        self.iterations: list[Iteration] = []
-        self._directory = directory
-        self._observer = observer
-        self._seq_length = plan.composed.config.train.seq_length or 0
-        self._grace = plan.composed.config.monitor.grace_seconds
-
-    def run(self, command: Command) -> None:
-        """Run one step to its end."""
-        reader = FailureReader()
-        events: list[Mapping[str, Any]] = []
-        self._observer.step_started(command)
-        begin = time.monotonic()
-        with self._logs(command.step.name) as logs:
-
-            def on_line(line: str) -> None:
-                rank, text = _split(line)
-                logs.write(rank, text)
-                reader.feed(rank, text)
-                self._take(rank, text, events)
-
-            code = process.run(command.argv, command.environment, on_line, grace_seconds=self._grace)
-        self._observer.step_ended(command, code, time.monotonic() - begin)
-        if code == 0:
-            # All of it is in logs/ already, line by line; what torchrun kept of a failure stays to be looked at.
-            shutil.rmtree(self._directory.path / "torchrun" / command.step.name, ignore_errors=True)
-        elif command.step.stops:
-            raise self._error(command, code, reader, events)
-
-    def _take(self, rank: int | None, text: str, events: list[Mapping[str, Any]]) -> None:
-        self._observer.line(rank, text)
-        if text.startswith("{") and (event := _json_object(text)) is not None:
-            events.append(event)
-            self._observer.event(event)
-        elif (iteration := parse_iteration(text)) is not None:
-            self.iterations.append(iteration)
-            row = dataclasses.asdict(iteration)
-            row["tokens_per_second"] = iteration.tokens_per_second(self._seq_length)
-            self._directory.add_metrics(row)
-            self._observer.iteration(iteration)
-
-    def _error(
-        self, command: Command, code: int, reader: FailureReader, events: Sequence[Mapping[str, Any]]
-    ) -> RunError | PreflightError:
-        kind = PreflightError if command.step.name == "preflight" else RunError
-        told = [Finding(**_as_tuples(row)) for event in events if event.get("event") == "error"
-                for row in event.get("findings", ())]  # fmt: skip
-        return kind(told or self._failed_rank(command, code, reader))
-
-    def _failed_rank(self, command: Command, code: int, reader: FailureReader) -> Finding:
-        failure = reader.failure
-        rank = failure.rank if failure else None
-        where = f" on {failure.host}" if failure and failure.host else ""
-        who = f"rank {rank}{where} {failure.what}" if failure else f"the launcher ended with exit code {code}"
-        last = "\n".join(reader.last_lines(rank))
-        log = self._directory.log(command.step.name, rank)
-        return Finding(id="MW710", message=f"the step {command.step.name} failed: {who}\n{last}\nwhole log: {log}")
-
-    @contextlib.contextmanager
-    def _logs(self, step: str) -> Iterator[_Logs]:
-        logs = _Logs(self._directory, step)
-        try:
-            yield logs
-        finally:
-            logs.close()
 
 
 class _Logs:
@@ -144,27 +94,12 @@ class _Logs:
         self._files: dict[int | None, IO[str]] = {}
 
     def write(self, rank: int | None, text: str) -> None:
+        """Add a line."""
         if rank not in self._files:
             self._files[rank] = self._directory.log(self._step, rank).open("w", encoding="utf-8", buffering=1)
         self._files[rank].write(text + "\n")
 
     def close(self) -> None:
+        """Close them all."""
         for file in self._files.values():
             file.close()
-
-
-def _split(line: str) -> tuple[int | None, str]:
-    found = _RANK_LINE.match(line)
-    return (int(found[1]), line[found.end() :]) if found else (None, line)
-
-
-def _json_object(text: str) -> dict[str, Any] | None:
-    try:
-        value = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return None
-    return value if isinstance(value, dict) and "event" in value else None
-
-
-def _as_tuples(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}

@@ -24,5 +24,5 @@ class Observer:
     def event(self, event: Mapping[str, Any]) -> None:
         """A JSON line of a step of ours: progress, a measured bandwidth, an error."""
 
-    def step_ended(self, command: Command, exit_code: int, seconds: float) -> None:
+    def step_ended(self, command: Command, exit_code: int) -> None:
         """A step has ended."""

@@ -41,7 +41,7 @@ def start(argv: Sequence[str], environment: Mapping[str, str | None]) -> subproc
 def run(
     argv: Sequence[str],
     environment: Mapping[str, str | None],
-    on_line: Callable[[str], None],
+    on_line: Callable[[str], object],
     *,
     grace_seconds: float,
 ) -> int:
@@ -95,7 +95,9 @@ def _kill(process: psutil.Process) -> None:
         return
 
 
-def _stop(child: subprocess.Popen[bytes], number: signal.Signals, on_line: Callable[[str], None], grace: float) -> None:
+def _stop(
+    child: subprocess.Popen[bytes], number: signal.Signals, on_line: Callable[[str], object], grace: float
+) -> None:
     """Pass the signal on and go on reading until the child has ended or its time is over; a second signal ends that."""
     child.send_signal(number)
     deadline = threading.Timer(grace, lambda: kill_tree(child.pid))

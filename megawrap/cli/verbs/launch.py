@@ -47,7 +47,7 @@ def run(invocation: Invocation) -> int:
     from megawrap.cli.show_summary import show_summary
     from megawrap.run.summary import summarise
 
-    with Live(plan) as live:
+    with Live(plan.composed.config.train.seq_length or 0) as live:
         outcome = launch(plan, started, live)
     show_summary(summarise(outcome, plan.composed.config.train.seq_length or 0))
     return 0

@@ -47,7 +47,7 @@ def run(invocation: Invocation) -> int:
     from megawrap.cli.live import Live
     from megawrap.cli.show_preflight import show
 
-    with Live(plan) as live:
+    with Live() as live:
         launch(plan, found, live)
     show(orjson.loads((directory / "preflight.json").read_bytes()), directory)
     return 0

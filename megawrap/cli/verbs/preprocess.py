@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import TYPE_CHECKING
 
+import orjson
+
 from megawrap.cli.verbs import common
-from megawrap.steps import preprocess_words
+from megawrap.launchers import one_process
+from megawrap.steps import Step, preprocess_words
 
 if TYPE_CHECKING:
     from megawrap.cli.verbs import Invocation
@@ -20,8 +24,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(invocation: Invocation) -> int:
     """Tokenize; see ``megawrap.preprocess``."""
-    from megawrap.cli.preprocessing import tokenize
+    from megawrap.run.observer import Observer
+    from megawrap.run.watch import run_alone
 
     options = invocation.options
     config = common.composed(options).config
-    return tokenize(preprocess_words(config), as_json=options.json)
+    words = preprocess_words(config)
+    command = one_process(Step("preprocess", ("-m", "megawrap.preprocess", *words), "one"), config.launcher)
+    grace = config.monitor.grace_seconds
+    if options.json:
+        done = run_alone(command, Observer(), grace_seconds=grace)
+        sys.stdout.write(orjson.dumps({**done, "findings": []}).decode() + "\n")
+        return 0
+    from megawrap.cli.live import Live
+
+    with Live() as live:
+        run_alone(command, live, grace_seconds=grace)
+    return 0

@@ -42,7 +42,7 @@ def compile_arguments(config: Config, target: Target, origins: Callable[[], Orig
     emissions: dict[str, Emission] = {}
     findings: list[Finding] = []
     for setting in _settings(config, target):
-        result = encode(setting, target.surface, target.name)
+        result = encode(setting, target)
         if isinstance(result, Finding):
             findings.append(dataclasses.replace(result, origin=origins().of(*result.keys)))
             continue

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from megawrap.errors import Finding, nearest
-from megawrap.megatron.surface import Argument, Option, Surface
+from megawrap.megatron.surface import Argument, Option, Target
 from megawrap.megatron.surface.releases import lifetime
 
 
@@ -39,11 +39,11 @@ class Unfit(ValueError):
         self.nearest = tuple(nearest)
 
 
-def encode(setting: Setting, surface: Surface, target: str) -> Emission | Finding:
-    """Express ``setting`` on ``surface``; ``target`` is the surface's name in messages."""
-    option = surface.option(setting.name)
+def encode(setting: Setting, target: Target) -> Emission | Finding:
+    """Express ``setting`` in the arguments of ``target``."""
+    option = target.surface.option(setting.name)
     if option is None:
-        return _unknown(setting, surface, target)
+        return _unknown(setting, target)
     try:
         return _store(setting, option.store) if option.store else _switch(setting, option)
     except Unfit as unfit:
@@ -51,15 +51,16 @@ def encode(setting: Setting, surface: Surface, target: str) -> Emission | Findin
         return Finding(id="MW014", keys=(setting.key,), message=message, nearest=unfit.nearest)
 
 
-def _unknown(setting: Setting, surface: Surface, target: str) -> Finding:
+def _unknown(setting: Setting, target: Target) -> Finding:
     flag = "--" + setting.name.lstrip("-").replace("_", "-")
-    phrases = [lifetime(spelling) for spelling in (flag, flag.replace("--", "--no-", 1), setting.name)]
+    fork = target.release.fork
+    phrases = [lifetime(spelling, fork) for spelling in (flag, flag.replace("--", "--no-", 1), setting.name)]
     known = next((phrase for phrase in phrases if phrase), None)
     return Finding(
         id="MW010",
         keys=(setting.key,),
-        message=f"{setting.key}: {target} has no argument {flag}" + (f"; {known}" if known else ""),
-        nearest=surface.suggest(setting.name),
+        message=f"{setting.key}: {target.name} has no argument {flag}" + (f"; {known}" if known else ""),
+        nearest=target.surface.suggest(setting.name),
     )
 
 

@@ -75,3 +75,10 @@ def overlap_param_gather(e: Effective) -> Iterator[Violation]:
         message = "overlap_param_gather without overlap_grad_reduce"
         yield Violation(message, ("overlap_param_gather", "overlap_grad_reduce"),
                         choices("overlap_grad_reduce", [True]))  # fmt: skip
+
+
+@rule("MW208", "validation needs an interval, even when it is off", checked="nowhere: dies when the data is built")
+def eval_interval(e: Effective) -> Iterator[Violation]:
+    # Its default became None in 0.18, and the number of validation samples is computed from it in any case.
+    if e.train_iters and not e.eval_interval and not e.skip_train:
+        yield Violation("eval_interval is not set", ("eval_interval",), choices("eval_interval", [1000]))

@@ -32,11 +32,12 @@ def expert_world_size(e: Effective) -> Iterator[Violation]:
     experts = layout.expert_tensor * layout.expert * layout.pipeline
     if layout.expert > 1 and layout.world_size % experts and layout.data is not None:
         sizes = f"{layout.expert_tensor} x {layout.expert} x {layout.pipeline}"
+        legal = divisors(layout.world_size // (layout.pipeline * layout.expert_tensor), layout.expert)
         yield Violation(
             f"a world of {layout.world_size} ranks cannot hold ETP x EP x PP = {sizes} = {experts}; "
             f"the smallest that can is {smallest_world(e.values)}",
             ("world_size", "expert_model_parallel_size"),
-            choices("expert_model_parallel_size", divisors(layout.world_size // layout.pipeline, layout.expert)),
+            choices("expert_model_parallel_size", legal),
         )
 
 

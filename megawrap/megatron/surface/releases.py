@@ -59,17 +59,17 @@ def release(name: str) -> Release:
     )
 
 
-def lifetime(flag: str) -> str | None:
-    """When ``flag`` came and went, as a phrase; ``None`` when no release ever had it."""
-    ages = sorted({age for row in _load()["arguments"] if flag in row["flags"] for age in row["in"]})
-    if not ages:
-        return None
-    names = [releases()[age].id for age in ages]
-    newest_of_fork = {one.fork: one.id for one in releases()}
-    if any(name in newest_of_fork.values() for name in names):
-        only = " (ROCm's fork only)" if all(name.startswith("rocm") for name in names) else ""
-        return f"{flag} exists since {names[0]}{only}"
-    return f"{flag} existed from {names[0]} until {names[-1]}"
+def lifetime(flag: str, fork: str) -> str | None:
+    """When ``flag`` came and went in the releases of ``fork``, as a phrase; ``None`` when no release ever had it."""
+    ages = {age for row in _load()["arguments"] if flag in row["flags"] for age in row["in"]}
+    having = [one for one in releases() if one.age in ages]
+    own = [one for one in having if one.fork == fork]
+    if not own:
+        return f"{flag} exists only in {having[0].fork}'s fork, since {having[0].id}" if having else None
+    newest = [one for one in releases() if one.fork == fork][-1]
+    if own[-1] == newest:
+        return f"{flag} exists since {own[0].id}"
+    return f"{flag} existed from {own[0].id} until {own[-1].id}"
 
 
 @functools.cache

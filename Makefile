@@ -1,0 +1,48 @@
+# make demo: everything set up, then a real training run on this machine's CPU
+# make test: everything set up, then all checks and tests
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= $(shell tools/find-python)
+BIN := .venv/bin
+STAMP := .venv/.installed
+UV := $(shell command -v uv 2>/dev/null || echo .bootstrap/bin/uv)
+PYTEST_ARGS ?=
+
+.PHONY: help demo setup test lint types unit system-packages bench clean
+
+help:
+	@grep -E '^# make' Makefile | sed 's/^# //'
+
+demo: setup
+	$(BIN)/python -m megawrap model=llama_tiny parallel=tp2 cluster=cpu data=sample
+
+setup: $(STAMP)
+
+$(STAMP): pyproject.toml constraints.txt
+	@test -n "$(PYTHON)" || { echo "megawrap trains on Python 3.12 or 3.13, and neither is here: install one (Debian 13 and Ubuntu 24.04: apt-get install python3 python3-venv; elsewhere: pyenv install 3.12)" >&2; exit 1; }
+	@test -x "$(UV)" || python3 -m pip install --quiet --disable-pip-version-check --root-user-action ignore --target .bootstrap uv
+	$(UV) venv --quiet --allow-existing --python "$(PYTHON)" .venv
+	VIRTUAL_ENV=$(CURDIR)/.venv $(UV) pip install --quiet --constraint constraints.txt --editable '.[cpu,dev]'
+	touch $(STAMP)
+
+test: lint types unit
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: setup
+	$(BIN)/mypy
+
+unit: setup
+	$(BIN)/python -m pytest --cov --cov-report=term $(PYTEST_ARGS)
+
+# make bench: the benchmarks, with what they showed in benchmarks/README.md
+bench: setup
+	$(BIN)/python benchmarks/plan.py
+
+# make clean: remove what make made, runs excepted
+clean:
+	rm -rf .venv .bootstrap .mypy_cache .pytest_cache .ruff_cache .coverage dist build

@@ -1,0 +1,58 @@
+"""Train a GPT with the installed megatron-core's own training loop; the arguments are those of pretrain_gpt.py."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+import sys
+import time
+from pathlib import Path
+
+from torch.distributed.elastic.multiprocessing.errors import record
+
+# The first whose pretrain() builds the model itself, from a configuration: earlier wheels lack the model builder.
+FIRST_SUPPORTED = (0, 19)
+
+
+@record
+def main() -> None:
+    """Parse ``sys.argv`` as Megatron does and train to the end."""
+    started = time.time()
+    _refuse_old_release()
+    from megatron.core.enums import ModelType
+    from megatron.training import pretrain, set_startup_timestamps
+    from megatron.training.argument_utils import gpt_config_from_args, pretrain_cfg_container_from_args
+    from megatron.training.arguments import parse_and_validate_args
+
+    from megawrap.megatron.embedded.data import datasets
+    from megawrap.megatron.embedded.ranks import embedding_ranks
+    from megawrap.megatron.embedded.step import forward_step
+    from megawrap.megatron.embedded.unsupported import refuse_unsupported
+
+    _use_shipped_helpers()
+    set_startup_timestamps(program_start=started, main_entry=time.time())
+    args = parse_and_validate_args()
+    refuse_unsupported(args)
+    container = pretrain_cfg_container_from_args(args, gpt_config_from_args(args))
+    pretrain(container, datasets, ModelType.encoder_or_decoder, forward_step, get_embedding_ranks=embedding_ranks)
+
+
+def _refuse_old_release() -> None:
+    version = importlib.metadata.version("megatron-core")
+    if tuple(int(number) for number in re.findall(r"\d+", version)[:2]) < FIRST_SUPPORTED:
+        sys.exit(
+            f"megatron-core {version}: its wheel cannot train by itself; 0.19 is the first that can. "
+            "With a source tree of any release: megatron=checkout megatron.path=/path/to/Megatron-LM"
+        )
+
+
+def _use_shipped_helpers() -> None:
+    """The wheel ships its dataset helpers compiled, without the Makefile that Megatron would call at start-up."""
+    from megatron.core.datasets import utils
+
+    if not (Path(utils.__file__).parent / "Makefile").exists():
+        utils.compile_helpers = lambda: None
+
+
+if __name__ == "__main__":
+    main()

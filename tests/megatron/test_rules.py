@@ -1,0 +1,81 @@
+"""Rules: each is broken by one configuration and kept by its nearest valid value."""
+
+from __future__ import annotations
+
+import pytest
+
+from megawrap.megatron.rules import RULES
+
+# Overrides that break a rule, the rule, and how its message starts.
+BROKEN = [
+    (["cluster=mi300x", "parallel.tp=3", "model.num_attention_heads=33"], "MW101",
+     "a world of 8 ranks cannot hold TP x PP x CP = 3 x 1 x 1 = 3: 8 % 3 = 2"),
+    (["cluster=mi300x", "cluster.nodes=3", "parallel=ep8", "parallel.tp=2", "parallel.etp=2", "model.num_experts=8"],
+     "MW102", "a world of 24 ranks cannot hold ETP x EP x PP = 2 x 8 x 1 = 16; the smallest that can is 16"),
+    (["parallel.tp=5"], "MW103", "32 attention heads cannot be shared by TP = 5 ranks: 32 % 5 = 2"),
+    (["model=llama3_8b", "parallel.tp=16", "megatron=core-0.14.0"], "MW104",
+     "8 key/value heads with TP = 16: they must be a multiple of TP"),
+    (["parallel.pp=5"], "MW105", "32 layers cannot be divided into PP = 5 stages: 32 % 5 = 2"),
+    (["parallel.tp=2", "model.ffn_hidden_size=11007"], "MW106",
+     "a feed-forward width of 11007 cannot be shared by TP = 2 ranks: 11007 % 2 = 1"),
+    (["parallel.ep=2"], "MW107", "EP = 2, but the model has no experts"),
+    (["model.num_experts=6", "parallel.ep=4"], "MW107", "6 experts cannot be shared by EP = 4 ranks"),
+    (["megatron=rocm-2026-02", "parallel=tp2", "parallel.sp=false"], "MW108", "TP = 2 without sequence parallelism"),
+    (["parallel=tp2", "train.seq_length=4095"], "MW109", "4095 tokens on each rank cannot be shared by TP = 2 ranks"),
+    (["parallel.sp=true"], "MW110", "sequence parallelism without tensor parallelism"),
+    (["model.num_experts=8", "parallel=tp2ep2", "parallel.sp=false"], "MW111", "EP = 2 and TP = 2 without"),
+    (["parallel=tp2", "env.CUDA_DEVICE_MAX_CONNECTIONS='8'"], "MW112", "CUDA_DEVICE_MAX_CONNECTIONS = 8 with TP"),
+    (["parallel=fsdp2", "env.CUDA_DEVICE_MAX_CONNECTIONS='1'"], "MW112", "CUDA_DEVICE_MAX_CONNECTIONS = 1 with fully"),
+    (["optimizer.lr=null", "optimizer.min_lr=null"], "MW201", "lr is not set"),
+    (["train.global_batch_size=100"], "MW202",
+     "a global batch of 100 sequences is not a multiple of micro batch x DP = 1 x 8 = 8"),
+    (["schedule.lr_warmup_iters=1000"], "MW203", "a warm-up of 1000 steps does not end before the decay of 1000 steps"),
+    (["optimizer.min_lr=1"], "MW204", "min_lr = 1.0 is above lr = 0.0003"),
+    (["train.train_iters=null"], "MW205", "one of train_iters and train_samples decides the length: neither is set"),
+    (["train.train_samples=5"], "MW205", "one of train_iters and train_samples decides the length: both are set"),
+    (["checkpoint.save_interval=null"], "MW206", "checkpoints are saved, but save_interval is not set"),
+    (["parallel.distributed_optimizer=false"], "MW207", "overlap_param_gather without a distributed optimizer"),
+    (["parallel.overlap_grad_reduce=false"], "MW207", "overlap_param_gather without overlap_grad_reduce"),
+    (["train.eval_interval=null"], "MW208", "eval_interval is not set"),
+    (["train.seq_length=8192"], "MW301", "sequences of 8192 tokens, but positions for 4096"),
+    (["parallel.cp=2", "train.seq_length=4094"], "MW302", "sequences of 4094 tokens are not a multiple of 2 x CP = 4"),
+    (["model.num_attention_heads=30"], "MW303", "a hidden size of 4096 is not a multiple of 30 heads"),
+    (["parallel=cp2", "fusion.transformer_impl=local"], "MW304", "context parallelism needs Transformer Engine"),
+    (["precision=fp8_delayed", "fusion.transformer_impl=local"], "MW304", "FP8 needs Transformer Engine"),
+    (["recompute.granularity=full"], "MW305", "recompute granularity full needs recompute_method"),
+    (["recompute=selective", "recompute.method=block"], "MW305", "selective recomputation takes no method"),
+]  # fmt: skip
+
+
+def test_every_rule_has_a_configuration_that_breaks_it():
+    assert {id for _, id, _ in BROKEN} == set(RULES)
+
+
+@pytest.mark.parametrize(("words", "id", "message"), BROKEN, ids=[f"{id} {words[-1]}" for words, id, _ in BROKEN])
+def test_broken(planned, words, id, message):
+    found = [finding for finding in planned("model=llama2_7b", *words).findings if finding.id == id]
+    assert found, "the rule is not broken"
+    assert found[0].message.startswith(message)
+    assert found[0].keys
+    assert len(found[0].origin) == len(found[0].keys)
+    for nearest in found[0].nearest:
+        healed = planned("model=llama2_7b", *words, nearest)
+        assert found[0].message not in [finding.message for finding in healed.findings], nearest
+
+
+@pytest.mark.parametrize("release", ["core-0.16.1", "core-0.19.0", "rocm-2026-02", "main-2026-08"])
+@pytest.mark.parametrize("model", ["llama2_7b", "llama2_70b", "llama3_8b", "llama3_70b"])
+def test_presets_are_legal(planned, model, release):
+    for parallel in ("tp1", "tp2", "tp8", "tp2pp2", "tp8pp4"):
+        plan = planned(f"model={model}", f"parallel={parallel}", "cluster=mi300x", "cluster.nodes=4", f"megatron={release}")
+        assert plan.findings == (), parallel
+
+
+def test_findings_put_errors_first(planned):
+    plan = planned("model=llama2_7b", "parallel.sp=true", "train.global_batch_size=100")
+    assert [finding.severity for finding in plan.findings] == ["error", "warning"]
+
+
+def test_from_0_16_on_key_value_heads_may_be_copied(planned):
+    assert not planned("model=llama3_8b", "parallel.tp=16", "cluster=mi300x", "cluster.nodes=2",
+                       "megatron=core-0.16.1").findings  # fmt: skip
