@@ -65,6 +65,7 @@ def _preflight(config: Config, where: Machine) -> Iterator[Step]:
     worker = str(Path(megawrap.__file__).parent / "rccl_tests" / "worker.py")
     words = ["--backend", "gloo" if where.device == "cpu" else "nccl"]
     words += ["--min-bytes", preflight.min_bytes, "--max-bytes", preflight.max_bytes]
+    words += ["--factor", str(preflight.factor)]
     words += ["--iters", str(preflight.iters), "--timeout", str(preflight.timeout_seconds)]
     words += ["--output", str(Path(required(config.run.dir, "run.dir", "the preflight")) / "preflight.json")]
     yield Step("preflight", (worker, *words), "world", stops=preflight.mode == "required")

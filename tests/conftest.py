@@ -49,6 +49,6 @@ def planned() -> Callable[..., LaunchPlan]:
 @pytest.fixture
 def weird_path(tmp_path: Path) -> Path:
     """A folder whose name has what breaks careless quoting."""
-    path = tmp_path / "it's a \"folder\" $HOME; echo [x] \\ ü"
+    path = tmp_path / 'it\'s a "folder" $HOME; echo [x] \\ ü'
     path.mkdir()
     return path

@@ -13,10 +13,11 @@ from megawrap.cli.console import console
 from megawrap.cli.show_plan import human
 from megawrap.cli.show_summary import sparkline
 from megawrap.launchers import Command
+from megawrap.rccl_tests.verdict import Verdict
 from megawrap.run.iteration import Iteration
 from megawrap.run.observer import Observer
 
-_TITLES = {"preprocess": "tokenize", "preflight": "measure the network", "train": "train"}
+_TITLES = {"preprocess": "tokenize", "preflight": "network", "train": "train"}
 
 
 class Live(Observer):
@@ -69,6 +70,13 @@ class Live(Observer):
         elif event["event"] == "record":
             size, rate = human(event["bytes"]).replace(" ", ""), f"{event['busbw']:.2f} GB/s"
             self._update(says=f"{event['collective']} of {size}B between {event['ranks']} ranks: busbw {rate}")
+
+    def judged(self, verdict: Verdict) -> None:
+        """What the measured bandwidth means."""
+        peak = f"busbw {verdict.peak_busbw:.2f} GB/s, " if verdict.peak_busbw is not None else ""
+        self._update(says=f"{peak}{verdict.word}: {verdict.says}")
+        for finding in verdict.findings:
+            self._progress.console.print(f"{finding.severity} {finding.id}  {finding.message}")
 
     def step_ended(self, command: Command, exit_code: int) -> None:
         """The bar is full, or stands where it failed."""

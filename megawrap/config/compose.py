@@ -44,9 +44,12 @@ class Composed:
         """Where each value was set. Reads the YAML files again, so only when somebody asks."""
         return trace(self.defaults, self.search_path)
 
-    def yaml(self) -> str:
-        """The composed configuration with every interpolation resolved."""
-        return OmegaConf.to_yaml(self.tree, resolve=True)
+    def yaml(self, **sections: Any) -> str:
+        """The composed configuration with every interpolation resolved; ``sections`` stand in for those of their
+        name."""
+        container = OmegaConf.to_container(self.tree, resolve=True)
+        assert isinstance(container, dict)
+        return OmegaConf.to_yaml(OmegaConf.create({**container, **sections}))
 
 
 def compose(overrides: Sequence[str], *, config_dir: str | None = None, config_name: str = "config") -> Composed:

@@ -53,8 +53,8 @@ class RunDirectory:
 
     def record(self, plan: LaunchPlan, commands: Sequence[Command]) -> None:
         """Write down what is about to run."""
-        self.write("config.yaml", plan.composed.yaml())
-        self.write("overrides.txt", "".join(f"{word}\n" for word in plan.composed.overrides))
+        self.write("config.yaml", plan.composed.yaml(env=_masked(plan.composed.config.env)))
+        self.write("overrides.txt", "".join(f"{_masked_override(word)}\n" for word in plan.composed.overrides))
         self.write_json("arguments.json", arguments_as_dict(plan))
         self.write("argv.txt", "".join(f"{word}\n" for word in plan.compiled.argv()))
         ranks = {name: value for name, value in plan.environment.items() if value is not None}
@@ -109,6 +109,14 @@ def masked_plan(plan: dict[str, Any]) -> dict[str, Any]:
 def _masked(environment: Mapping[str, str | None]) -> dict[str, str | None]:
     hidden = masked({name: value for name, value in environment.items() if value is not None})
     return {name: hidden.get(name) for name in environment}
+
+
+def _masked_override(word: str) -> str:
+    key, equals, value = word.partition("=")
+    if not key.lstrip("+").startswith("env."):
+        return word
+    name = key.rpartition(".")[2]
+    return f"{key}{equals}{masked({name: value})[name]}"
 
 
 def _versions() -> dict[str, str | None]:

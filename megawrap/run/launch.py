@@ -17,6 +17,7 @@ from megawrap.run import process
 from megawrap.run.directory import RunDirectory
 from megawrap.run.iteration import Iteration
 from megawrap.run.observer import Observer
+from megawrap.run.preflight import judged
 from megawrap.run.watch import Watch
 
 
@@ -75,7 +76,9 @@ def _run(plan: LaunchPlan, command: Command, directory: RunDirectory, observer: 
     if code == 0:
         # Everything is in logs/ already, line by line; what torchrun kept of a failure stays to be looked at.
         shutil.rmtree(directory.path / "torchrun" / command.step.name, ignore_errors=True)
-    elif command.step.stops:
+    if code == 0 and command.step.name == "preflight":
+        observer.judged(judged(plan, directory.path / "preflight.json", stops=command.step.stops))
+    elif code != 0 and command.step.stops:
         raise watch.error(code, lambda rank: directory.log(command.step.name, rank))
     return watch.iterations
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from megawrap.launchers import Command
+from megawrap.rccl_tests.verdict import Verdict
 from megawrap.run.iteration import Iteration
 
 
@@ -23,6 +24,9 @@ class Observer:
 
     def event(self, event: Mapping[str, Any]) -> None:
         """A JSON line of a step of ours: progress, a measured bandwidth, an error."""
+
+    def judged(self, verdict: Verdict) -> None:
+        """The network has been measured and judged."""
 
     def step_ended(self, command: Command, exit_code: int) -> None:
         """A step has ended."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -35,6 +36,7 @@ def start(argv: Sequence[str], environment: Mapping[str, str | None]) -> subproc
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         start_new_session=True,
+        bufsize=0,
     )
 
 
@@ -55,19 +57,19 @@ def run(
     """
     adopt_orphans()
     child = start(argv, environment)
+    lines = _Lines(child)
     try:
         with _Signals():
-            for line in _lines(child):
+            for line in lines:
                 on_line(line)
             return child.wait()
     except Interrupted as interruption:
-        _stop(child, interruption.signal, on_line, grace_seconds)
+        _stop(child, interruption.signal, lines, on_line, grace_seconds)
         raise
     finally:
         kill_tree(child.pid)
         child.wait()
-        assert child.stdout is not None
-        child.stdout.close()
+        lines.close()
 
 
 def kill_tree(root: int) -> None:
@@ -96,15 +98,19 @@ def _kill(process: psutil.Process) -> None:
 
 
 def _stop(
-    child: subprocess.Popen[bytes], number: signal.Signals, on_line: Callable[[str], object], grace: float
+    child: subprocess.Popen[bytes],
+    number: signal.Signals,
+    lines: _Lines,
+    on_line: Callable[[str], object],
+    grace_seconds: float,
 ) -> None:
     """Pass the signal on and go on reading until the child has ended or its time is over; a second signal ends that."""
     child.send_signal(number)
-    deadline = threading.Timer(grace, lambda: kill_tree(child.pid))
+    deadline = threading.Timer(grace_seconds, lambda: kill_tree(child.pid))
     deadline.start()
     try:
         with _Signals():
-            for line in _lines(child):
+            for line in lines:
                 on_line(line)
             child.wait()
     except Interrupted:
@@ -113,10 +119,37 @@ def _stop(
         deadline.cancel()
 
 
-def _lines(child: subprocess.Popen[bytes]) -> Iterator[str]:
-    assert child.stdout is not None
-    for line in child.stdout:
-        yield line.decode("utf-8", errors="replace").rstrip("\r\n")
+class _Lines:
+    """The lines of a child's output until the child has ended. Not until the pipe ends: a descendant that it left
+    behind may hold that open for ever."""
+
+    def __init__(self, child: subprocess.Popen[bytes]) -> None:
+        assert child.stdout is not None
+        self._pipe = child.stdout
+        self._ended = os.pidfd_open(child.pid)
+        self._rest = b""
+
+    def __iter__(self) -> Iterator[str]:
+        pipe = self._pipe.fileno()
+        while True:
+            ready, _, _ = select.select([pipe, self._ended], [], [])
+            chunk = os.read(pipe, 1 << 16) if pipe in ready else b""
+            if not chunk:
+                break
+            *complete, self._rest = (self._rest + chunk).split(b"\n")
+            yield from map(_text, complete)
+        if self._rest:
+            yield _text(self._rest)
+            self._rest = b""
+
+    def close(self) -> None:
+        """Give the pipe back."""
+        self._pipe.close()
+        os.close(self._ended)
+
+
+def _text(line: bytes) -> str:
+    return line.decode("utf-8", errors="replace").rstrip("\r")
 
 
 class _Signals:

@@ -67,7 +67,9 @@ def test_broken(planned, words, id, message):
 @pytest.mark.parametrize("model", ["llama2_7b", "llama2_70b", "llama3_8b", "llama3_70b"])
 def test_presets_are_legal(planned, model, release):
     for parallel in ("tp1", "tp2", "tp8", "tp2pp2", "tp8pp4"):
-        plan = planned(f"model={model}", f"parallel={parallel}", "cluster=mi300x", "cluster.nodes=4", f"megatron={release}")
+        plan = planned(
+            f"model={model}", f"parallel={parallel}", "cluster=mi300x", "cluster.nodes=4", f"megatron={release}"
+        )
         assert plan.findings == (), parallel
 
 

@@ -73,6 +73,8 @@ class Preflight:
     """Smallest message."""
     max_bytes: str = option("8G")
     """Largest message."""
+    factor: int = option(2)
+    """Each message is this many times as long as the one before."""
     iters: int = option(20)
     """Timed iterations of each message size."""
     timeout_seconds: int = option(60)

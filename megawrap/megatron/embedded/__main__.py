@@ -8,17 +8,22 @@ import sys
 import time
 from pathlib import Path
 
-from torch.distributed.elastic.multiprocessing.errors import record
+# Nothing heavy is imported up here: Megatron's checkpoint writer spawns a process, which imports this file again.
 
 # The first whose pretrain() builds the model itself, from a configuration: earlier wheels lack the model builder.
 FIRST_SUPPORTED = (0, 19)
 
 
-@record
 def main() -> None:
-    """Parse ``sys.argv`` as Megatron does and train to the end."""
+    """Parse ``sys.argv`` as Megatron does and train to the end; torchrun is told of an exception that ends it."""
     started = time.time()
     _refuse_old_release()
+    from torch.distributed.elastic.multiprocessing.errors import record
+
+    record(_train)(started)
+
+
+def _train(started: float) -> None:
     from megatron.core.enums import ModelType
     from megatron.training import pretrain, set_startup_timestamps
     from megatron.training.argument_utils import gpt_config_from_args, pretrain_cfg_container_from_args

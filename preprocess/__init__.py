@@ -1,0 +1,5 @@
+"""Text to Megatron-LM token files: ``python -m megawrap.preprocess``.
+
+``engine.run`` makes the files, ``manifest.matches`` tells whether they are already there, ``indexed`` reads and checks
+them. Needs numpy, orjson and the tokenizer's library; of megawrap only ``megawrap.errors``.
+"""

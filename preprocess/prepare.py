@@ -1,0 +1,69 @@
+"""Everything that can be found out about a run before it begins."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import TypeVar
+
+from megawrap.errors import ConfigError, Finding, MegawrapError
+from megawrap.preprocess.settings import Settings
+from megawrap.preprocess.source import Source, examine
+from megawrap.preprocess.staging import unwritable
+from megawrap.preprocess.tokenizers import Tokenizer, build
+from megawrap.preprocess.tokenizers.protocol import dtype_for
+
+_Argument = TypeVar("_Argument")
+_Made = TypeVar("_Made")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Prepared:
+    """Settings that have been found to be sound, with what was found out on the way."""
+
+    settings: Settings
+    source: Source
+    tokenizer: Tokenizer
+
+    @property
+    def total_bytes(self) -> int:
+        """Bytes to go through: the input, once for each JSON key."""
+        return (self.source.size - self.source.start) * len(self.settings.json_keys)
+
+    @property
+    def dtype(self) -> str:
+        """numpy name of the type that ids are stored in."""
+        return dtype_for(self.tokenizer.vocab_size)
+
+    @property
+    def eod(self) -> int | None:
+        """The id to put at the end of documents, if one is to be."""
+        return self.tokenizer.eod if self.settings.append_eod else None
+
+
+def prepare(settings: Settings) -> Prepared:
+    """Check everything that can be checked without reading the whole input. Writes nothing.
+
+    Raises:
+        ConfigError: with everything that is wrong.
+    """
+    problems = list(settings.problems())
+    source = _attempt(examine, settings.input, problems)
+    tokenizer = _attempt(build, settings.tokenizer, problems)
+    problem = unwritable(settings.output_prefix)
+    problems += [problem] if problem else []
+    if tokenizer is not None and settings.append_eod and tokenizer.eod is None:
+        message = f"--append-eod: the vocabulary of {settings.tokenizer.model} has no id that ends a document"
+        problems.append(Finding(id="MW614", message=message, keys=("--append-eod", "--tokenizer-model")))
+    if problems:
+        raise ConfigError(problems)
+    assert source is not None and tokenizer is not None
+    return Prepared(settings, source, tokenizer)
+
+
+def _attempt(make: Callable[[_Argument], _Made], argument: _Argument, problems: list[Finding]) -> _Made | None:
+    try:
+        return make(argument)
+    except MegawrapError as failed:
+        problems += failed.findings
+        return None

@@ -1,0 +1,1 @@
+"""The corpus and tokenizer that ship with megawrap, and how they were made."""

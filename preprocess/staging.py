@@ -1,0 +1,122 @@
+"""Outputs come into being beside their place and are moved there complete.
+
+All files of a run are made in a hidden folder next to the output, ``.NAME.partial``. It is locked, so that two runs do
+not write the same output at once; the lock goes with the process. What a killed run leaves is used up by the next one.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+
+from megawrap.errors import ConfigError, Finding
+
+# Some network file systems have no locks; there, nothing guards against a second run.
+_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
+
+
+def unwritable(prefix: str) -> Finding | None:
+    """Why nothing can be written at ``prefix``; None if it seems that it can. Makes nothing."""
+    folder = Path(f"{prefix}.partial").absolute().parent
+    while not folder.exists() and not folder.is_symlink():
+        folder = folder.parent
+    if not folder.is_dir():
+        return _refused(prefix, f"{folder} is not a folder")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return _refused(prefix, f"{folder} cannot be written to")
+    return None
+
+
+def _refused(prefix: str, reason: str | None) -> Finding:
+    return Finding(id="MW620", message=f"--output-prefix {prefix}: {reason}", keys=("--output-prefix",))
+
+
+class Staging:
+    """The folder of a run. Leaving the ``with`` block removes it with all that was not published."""
+
+    def __init__(self, prefix: str) -> None:
+        """Make the folder, empty.
+
+        Raises:
+            ConfigError: it cannot be made, or another run is writing to the same prefix.
+        """
+        self.prefix = prefix
+        target = Path(f"{prefix}.partial")
+        self.folder = target.parent / f".{target.name}"
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._lock = self._take_lock()
+            self._empty()
+        except OSError as error:
+            raise ConfigError(_refused(prefix, error.strerror)) from None
+
+    def _take_lock(self) -> int:
+        path = self.folder / "lock"
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # The run that had the lock may have removed the folder between our two calls.
+            taken = os.path.samestat(os.fstat(descriptor), path.stat())
+        except OSError as error:
+            taken = error.errno in _NO_LOCKS
+        if not taken:
+            os.close(descriptor)
+            raise ConfigError(self._busy())
+        return descriptor
+
+    def _busy(self) -> Finding:
+        message = f"--output-prefix {self.prefix}: another run is writing there now"
+        return Finding(id="MW621", message=message, keys=("--output-prefix",))
+
+    def _empty(self) -> None:
+        for left in self.folder.iterdir():
+            if left.name != "lock":
+                left.unlink()
+
+    def new(self, name: str) -> Path:
+        """An empty file in the folder.
+
+        Raises:
+            OSError: it cannot be made.
+        """
+        path = self.folder / name
+        path.touch()
+        return path
+
+    def publish(self, moves: Sequence[tuple[Path, Path]]) -> None:
+        """Move finished files to their places, in this order, after taking away what is there, in the reverse order.
+
+        With the manifest behind the index and the index behind the data, there is never an index whose data is not
+        the one it describes.
+
+        Raises:
+            OSError: a file cannot be moved.
+        """
+        for _, final in reversed(moves):
+            final.unlink(missing_ok=True)
+        _flush(self.folder.parent)
+        for made, final in moves:
+            _flush(made)
+            made.rename(final)
+            _flush(final.parent)
+
+    def __enter__(self) -> Staging:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
+        os.close(self._lock)
+
+
+def _flush(path: Path) -> None:
+    """Bring a file's data, or a folder's names, to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

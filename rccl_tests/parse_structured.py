@@ -1,0 +1,96 @@
+"""The files that rccl-tests and nccl-tests write: ``-J`` (an object), ``-Z json`` (a list) and ``-Z csv``."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from megawrap.rccl_tests.perf import Placement, Row, Run, finish
+
+
+def parse_structured(text: str) -> list[Run] | None:
+    """The runs in such a file; None when the text is of none of these forms."""
+    if text.lstrip().startswith(("{", "[")):
+        try:
+            content = json.loads(text)
+        except ValueError:
+            return None
+        return [_report(content)] if isinstance(content, dict) else _flat(content)
+    if text.startswith("numCycle,"):
+        return _flat(_csv_rows(text))
+    return None
+
+
+def _report(report: Mapping[str, Any]) -> Run:
+    results = report.get("results", ())
+    name = next((row["experiment_name"] for row in results if row.get("experiment_name")), None)
+    run = Run(collective=_snake(name) if name else None, complete="end_time" in report)
+    run.ranks = len(report.get("config", {}).get("devices", ())) or None
+    for row in results:
+        placements = {place: _reported(row.get(place)) for place in ("out_of_place", "in_place")}
+        run.rows.append(Row(bytes=row["size"], count=row["count"], type=row["type"], **placements))
+    for error in filter(None, report.get("errors", ())):
+        run.problem(str(error))
+    bounds = report.get("out_of_bounds", {})
+    if bounds.get("okay") == "false":  # booleans are strings there
+        run.problem(f"out of bounds values: {bounds.get('count')} FAILED")
+    if not run.complete:
+        run.problem("the report has no end: the run was killed")
+    return finish(run)
+
+
+def _reported(values: Mapping[str, Any] | None) -> Placement | None:
+    if values is None:
+        return None
+    microseconds = values["time"] if "time" in values else values["cpu_time"]
+    wrong = values["nwrong"]
+    rates = {"algbw": values["alg_bw"], "busbw": values["bus_bw"]}
+    return Placement(seconds=microseconds / 1e6, **rates, wrong=None if wrong is None else int(wrong))
+
+
+def _flat(rows: Iterable[Mapping[str, Any]]) -> list[Run]:
+    """One row for each size and placement, grouped by cycle and collective; the file appears only at the end."""
+    return [_flat_run(list(group)) for _, group in itertools.groupby(rows, lambda row: (row["numCycle"], row["name"]))]
+
+
+def _flat_run(rows: Sequence[Mapping[str, Any]]) -> Run:
+    run = Run(collective=_snake(rows[0]["name"]), complete=True)
+    run.ranks = int(rows[0]["ranks"]) if "ranks" in rows[0] else None
+    # float is 4 bytes wide; the count is not in the file
+    for (nbytes, kind), group in itertools.groupby(rows, lambda row: (int(row["size"]), str(row["type"]))):
+        placed = {("out_of_place", "in_place")[int(row["inPlace"])]: _flat_placement(row) for row in group}
+        run.rows.append(Row(bytes=nbytes, count=nbytes // _WIDTH.get(kind, 1), type=kind, **placed))
+    return finish(run)
+
+
+def _flat_placement(row: Mapping[str, Any]) -> Placement:
+    wrong = None if row["wrong"] == "N/A" else int(row["wrong"])
+    rates = {"algbw": float(row["algBw"]), "busbw": float(row["busBw"])}
+    return Placement(seconds=float(row["time"]) / 1e6, **rates, wrong=wrong)
+
+
+def _csv_rows(text: str) -> list[dict[str, str]]:
+    header, *rows = csv.reader(io.StringIO(text))
+    names = [_CSV_NAMES.get(name, name) for name in header]
+    # Builds with MPI write the number of nodes after the collective and forget it in the header.
+    longer = [*names[:2], "nodes", *names[2:]]
+    return [dict(zip(longer if len(row) > len(names) else names, row, strict=False)) for row in rows if row]
+
+
+_CSV_NAMES = {"collective": "name", "inplace": "inPlace", "algbw": "algBw", "busbw": "busBw", "#wrong": "wrong"}
+_WIDTH = {
+    **dict.fromkeys(("float", "int32", "uint32"), 4),
+    **dict.fromkeys(("half", "bfloat16"), 2),
+    **dict.fromkeys(("double", "int64", "uint64"), 8),
+}
+
+
+def _snake(name: str) -> str:
+    """``all_reduce`` for ``AllReduce``; AlltoAll and SendRecv are one word each."""
+    known = {"alltoall": "alltoall", "alltoallv": "alltoallv", "sendrecv": "sendrecv", "hypercube": "hypercube"}
+    return known.get(name.lower()) or re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
