@@ -7,8 +7,9 @@ WORKDIR /opt/megawrap
 COPY . .
 # The image's own torch, Transformer Engine and Megatron stay as they are: only the light core is installed.
 RUN pip install --no-cache-dir . \
-    && useradd --create-home --user-group megawrap
+    && useradd --create-home --user-group megawrap \
+    && install -d -o megawrap -g megawrap /workspace
 USER megawrap
-WORKDIR /home/megawrap
+WORKDIR /workspace
 ENTRYPOINT ["megawrap"]
 CMD ["--help"]

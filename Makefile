@@ -10,7 +10,9 @@ STAMP := .venv/.installed
 UV := $(shell command -v uv 2>/dev/null || echo .bootstrap/bin/uv)
 PYTEST_ARGS ?=
 
-.PHONY: help demo setup test lint types unit system-packages bench clean
+export UV_PYTHON_DOWNLOADS := never
+
+.PHONY: help demo setup test lint types unit core bench clean
 
 help:
 	@grep -E '^# make' Makefile | sed 's/^# //'
@@ -27,7 +29,7 @@ $(STAMP): pyproject.toml constraints.txt
 	VIRTUAL_ENV=$(CURDIR)/.venv $(UV) pip install --quiet --constraint constraints.txt --editable '.[cpu,dev]'
 	touch $(STAMP)
 
-test: lint types unit
+test: lint types unit core
 
 lint: setup
 	$(BIN)/ruff check .
@@ -39,10 +41,22 @@ types: setup
 unit: setup
 	$(BIN)/python -m pytest --cov --cov-report=term $(PYTEST_ARGS)
 
+# The light core on its oldest Python, where one is here: no torch, no Megatron.
+OLDEST := $(shell tools/find-python 3.10)
+
+core: setup
+ifneq ($(OLDEST),)
+	$(UV) venv --quiet --allow-existing --python "$(OLDEST)" .venv-core
+	VIRTUAL_ENV=$(CURDIR)/.venv-core $(UV) pip install --quiet --constraint constraints.txt --editable . pytest
+	.venv-core/bin/python -m pytest -q -m 'not train and not system' tests/config tests/cli tests/megatron tests/hardware tests/preprocess tests/rccl_tests
+else
+	@echo "no Python 3.10 here: the light core was not tested on it"
+endif
+
 # make bench: the benchmarks, with what they showed in benchmarks/README.md
 bench: setup
 	$(BIN)/python benchmarks/plan.py
 
 # make clean: remove what make made, runs excepted
 clean:
-	rm -rf .venv .bootstrap .mypy_cache .pytest_cache .ruff_cache .coverage dist build
+	rm -rf .venv .venv-core .bootstrap .mypy_cache .pytest_cache .ruff_cache .coverage dist build

@@ -2,8 +2,8 @@
 
     python benchmarks/plan.py [--rounds 15]
 
-Both run as whole processes, interleaved, so that a busy machine slows both alike. Prints median seconds, peak memory and
-the ratios of their medians. Bars: at most 1.5 for each.
+Both run as whole processes, interleaved, so that a busy machine slows both alike. Prints median seconds, peak memory
+and the ratios of their medians. Bars: at most 1.5 for each.
 """
 
 from __future__ import annotations

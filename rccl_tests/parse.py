@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from megawrap.rccl_tests.parse_structured import parse_structured
-from megawrap.rccl_tests.perf import Placement, Row, Run, finish, infer_collective
+from megawrap.rccl_tests.perf import WIDTHS, Placement, Row, Run, finish, infer_collective
 
 _PREFIX = re.compile(
     r"""\A(?: \[[^\]\s]*\d\]<std(?:out|err)>:[ ]?             # Open MPI: [1,0]<stdout>:
@@ -139,11 +139,16 @@ class _Reader:
         if len(words) < len(body) + 2 or len(between) > len(leading):
             self.run.problem(f"a line that does not fit its header: {' '.join(words)}")
             return
+        kind = between[0] if between else ""
+        try:
+            placements = dict(zip(self.placed, self._placements(body, values), strict=False))
+        except ValueError:  # another process wrote into the line
+            self.run.problem(f"a line that does not fit its header: {' '.join(words)}")
+            return
         if leading[-1:] == ["root"] and between and re.fullmatch(r"-?\d+", between[-1]):
             self.root = int(between[-1])
-        kind = between[0] if between else ""
-        placements = dict(zip(self.placed, self._placements(body, values), strict=False))
-        self.run.rows.append(Row(bytes=int(words[0]), count=int(float(words[1])), type=kind, **placements))
+        nbytes = int(words[0])
+        self.run.rows.append(Row(bytes=nbytes, count=_count(words[1], nbytes, kind), type=kind, **placements))
 
     def _placements(self, body: Sequence[str], values: Sequence[str]) -> Iterator[Placement | None]:
         starts = [index for index, name in enumerate(body) if name in _TIMES]
@@ -162,7 +167,7 @@ class _Reader:
         if self.headings > 1:
             text = "separate runs of one rank each, as when a binary built without MPI is started by mpirun"
             run.problem(f"the header was printed {self.headings} times: {text}")
-        if run.ranks == 1:
+        if run.ranks == 1 and not run.peak_busbw:
             run.problem("one rank only: nothing crossed a link")
         if run.complete:
             return
@@ -170,6 +175,12 @@ class _Reader:
             run.problem("no footer: the run was killed, or the output is cut off")
         elif not run.problems:
             run.problem("no rows: the first collective hung, or the run was killed")
+
+
+def _count(word: str, nbytes: int, kind: str) -> int:
+    """``1.57286e+06`` has lost digits, which the size still tells when it rounds to the same word."""
+    exact = nbytes // WIDTHS.get(kind, 1)
+    return exact if f"{exact:g}" == word else int(float(word))
 
 
 def _placement(words: dict[str, str], unit: float) -> Placement | None:

@@ -10,26 +10,26 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from megawrap.rccl_tests.perf import Placement, Row, Run, finish
+from megawrap.rccl_tests.perf import WIDTHS, Placement, Row, Run, finish
 
 
 def parse_structured(text: str) -> list[Run] | None:
     """The runs in such a file; None when the text is of none of these forms."""
-    if text.lstrip().startswith(("{", "[")):
-        try:
-            content = json.loads(text)
-        except ValueError:
-            return None
+    text = text.lstrip()
+    if not (text.startswith("numCycle,") or (text.startswith(("{", "[")) and _MARK.search(text))):
+        return None
+    try:
+        content = _csv_rows(text) if text.startswith("numCycle,") else json.loads(text)
         return [_report(content)] if isinstance(content, dict) else _flat(content)
-    if text.startswith("numCycle,"):
-        return _flat(_csv_rows(text))
-    return None
+    except json.JSONDecodeError:
+        return [Run(problems=["the report is cut off: the run was killed"])]
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        return [Run(problems=[f"the report is not of a known form ({type(error).__name__}: {error})"])]
 
 
 def _report(report: Mapping[str, Any]) -> Run:
     results = report.get("results", ())
-    name = next((row["experiment_name"] for row in results if row.get("experiment_name")), None)
-    run = Run(collective=_snake(name) if name else None, complete="end_time" in report)
+    run = Run(collective=_reported_name(report), complete="end_time" in report)
     run.ranks = len(report.get("config", {}).get("devices", ())) or None
     for row in results:
         placements = {place: _reported(row.get(place)) for place in ("out_of_place", "in_place")}
@@ -42,6 +42,12 @@ def _report(report: Mapping[str, Any]) -> Run:
     if not run.complete:
         run.problem("the report has no end: the run was killed")
     return finish(run)
+
+
+def _reported_name(report: Mapping[str, Any]) -> str | None:
+    name = next((row["experiment_name"] for row in report.get("results", ()) if row.get("experiment_name")), None)
+    binary = re.search(r"(\w+)_perf(?:_mpi)?$", str(next(iter(report.get("args", ())), "")))
+    return _snake(name) if name else binary[1] if binary else None
 
 
 def _reported(values: Mapping[str, Any] | None) -> Placement | None:
@@ -61,10 +67,10 @@ def _flat(rows: Iterable[Mapping[str, Any]]) -> list[Run]:
 def _flat_run(rows: Sequence[Mapping[str, Any]]) -> Run:
     run = Run(collective=_snake(rows[0]["name"]), complete=True)
     run.ranks = int(rows[0]["ranks"]) if "ranks" in rows[0] else None
-    # float is 4 bytes wide; the count is not in the file
+    # The count is not in the file.
     for (nbytes, kind), group in itertools.groupby(rows, lambda row: (int(row["size"]), str(row["type"]))):
         placed = {("out_of_place", "in_place")[int(row["inPlace"])]: _flat_placement(row) for row in group}
-        run.rows.append(Row(bytes=nbytes, count=nbytes // _WIDTH.get(kind, 1), type=kind, **placed))
+        run.rows.append(Row(bytes=nbytes, count=nbytes // WIDTHS.get(kind, 1), type=kind, **placed))
     return finish(run)
 
 
@@ -83,11 +89,7 @@ def _csv_rows(text: str) -> list[dict[str, str]]:
 
 
 _CSV_NAMES = {"collective": "name", "inplace": "inPlace", "algbw": "algBw", "busbw": "busBw", "#wrong": "wrong"}
-_WIDTH = {
-    **dict.fromkeys(("float", "int32", "uint32"), 4),
-    **dict.fromkeys(("half", "bfloat16"), 2),
-    **dict.fromkeys(("double", "int64", "uint64"), 8),
-}
+_MARK = re.compile(r'"(?:numCycle|start_time|results)"')
 
 
 def _snake(name: str) -> str:

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from megawrap.rccl_tests.records import BandwidthRecord, factors, format_bytes
+
+WIDTHS = {
+    **dict.fromkeys(("float", "int32", "uint32"), 4),
+    **dict.fromkeys(("half", "bfloat16"), 2),
+    **dict.fromkeys(("double", "int64", "uint64"), 8),
+}
+"""Bytes of an element, by the name that the tools print; all others are one byte wide."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -76,7 +84,12 @@ class Run:
 
 
 def finish(run: Run) -> Run:
-    """Say what the numbers themselves show: wrong data, and rates that do not belong to their times."""
+    """Say what the numbers themselves show: wrong data, and rates that do not belong to their times.
+
+    A list of ranks that busbw / algbw contradicts was cut short, as people do when they publish an output.
+    """
+    if run.ranks and not _ranks_fit(run, run.ranks):
+        run.ranks = None
     for row in run.rows:
         for placement in row.placements():
             if placement.wrong:
@@ -89,6 +102,18 @@ def finish(run: Run) -> Run:
     return run
 
 
+def _ranks_fit(run: Run, ranks: int) -> bool:
+    measured = _bus_ratio(run.rows)
+    factor = factors(ranks).get(run.collective or "")
+    return measured is None or factor is None or abs(factor - measured) <= 0.01 * measured
+
+
+def _bus_ratio(rows: Sequence[Row]) -> float | None:
+    """busbw / algbw, the median over what was fast enough to be printed with digits to compare."""
+    fast = [placement for row in rows for placement in row.placements() if placement.algbw >= 1]
+    return statistics.median(placement.busbw / placement.algbw for placement in fast) if fast else None
+
+
 def _consistent(row: Row, placement: Placement, ranks: int | None) -> bool:
     """algbw = size / time, to the digits printed; old all_gather and alltoall counted (n - 1) / n of the size."""
     if placement.seconds <= 0:
@@ -99,11 +124,10 @@ def _consistent(row: Row, placement: Placement, ranks: int | None) -> bool:
 
 
 def infer_collective(rows: Sequence[Row], ranks: int | None, *, reduces: bool, root: int | None) -> str | None:
-    """The only collective that fits the columns and busbw / algbw of the largest row; None when several do."""
-    largest = max((row for row in rows if row.placements()), key=lambda row: row.bytes, default=None)
-    if largest is None or largest.placements()[0].algbw <= 0:
+    """The only collective that fits the columns and busbw / algbw; None when several do."""
+    measured = _bus_ratio(rows)
+    if measured is None:
         return None
-    measured = largest.placements()[0].busbw / largest.placements()[0].algbw
     if measured > 1.1:  # no other collective moves its data more than once
         return "all_reduce"
     if not ranks or ranks < 2:

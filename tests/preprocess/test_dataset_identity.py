@@ -81,7 +81,11 @@ def test_the_files_are_those_of_megatrons_tool(settings, tmp_path, sample_lines,
 def _megatrons_tool(checkout: Path, job: Settings, prefix: str) -> None:
     words = ["--input", str(job.input), "--output-prefix", prefix, "--tokenizer-type", job.tokenizer.type]
     words += ["--tokenizer-model", str(TOKENIZER), "--workers", "1", *(["--append-eod"] if job.append_eod else [])]
-    # A broken run of this tool may wait for ever.
-    subprocess.run(
-        [sys.executable, "tools/preprocess_data.py", *words], cwd=checkout, check=True, timeout=600, capture_output=True
-    )
+    command = [sys.executable, "tools/preprocess_data.py", *words]
+    # The checkout's own megatron, not an installed one. A broken run of this tool may wait for ever.
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(checkout), os.environ.get("PYTHONPATH", "")])}
+    options: dict[str, Any] = {"env": environment, "timeout": 600, "capture_output": True, "text": True}
+    done = subprocess.run(command, cwd=checkout, check=False, **options)
+    if "ModuleNotFoundError" in done.stderr:
+        pytest.skip(f"{checkout.name}: {done.stderr.splitlines()[-1]}")
+    assert done.returncode == 0, done.stderr

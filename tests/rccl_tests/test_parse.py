@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -164,8 +166,58 @@ def test_files(name, collective, ranks, busbw, problems):
     assert run.rows[0].out_of_place.seconds == pytest.approx(4e-5)
 
 
-def test_nothing_in_it():
-    assert parse("") == []
+def test_a_line_that_another_process_wrote_into():
+    (run,) = parse(text("complete.txt").replace("186.74  280.11", "186.74  28node-b:7:7"))
+    words = "8589934592 2147483648 float sum -1 46000 186.74 28node-b:7:7 0 45800 187.55 281.33 0"
+    assert run.problems == [f"a line that does not fit its header: {words}"]
+    assert len(run.rows) == 2
+
+
+def test_a_count_that_lost_its_digits():
+    line = "  6291456  1.57286e+06  float  sum  -1" + 2 * "  90.00  69.91  104.86  0"
+    (run,) = parse(text("complete.txt").replace("# Out of", line + "\n# Out of"))
+    assert (run.rows[-1].bytes, run.rows[-1].count) == (6291456, 1572864)
+
+
+def test_a_list_of_ranks_that_was_cut_short_is_not_believed():
+    lines = [line for line in text("complete.txt").splitlines() if not re.match("# *Rank +[23] ", line)]
+    (run,) = parse("\n".join(lines))
+    assert (run.collective, run.ranks, run.peak_busbw, run.problems) == ("all_reduce", None, 281.33, [])
+
+
+def test_one_mangled_row_does_not_decide_the_collective():
+    nameless = "\n".join(line for line in text("complete.txt").splitlines() if "all_reduce_perf" not in line)
+    (run,) = parse(nameless.replace("280.11", "180.11"))
+    assert (run.collective, run.ranks) == ("all_reduce", 4)
+
+
+@pytest.mark.parametrize("name", ["report.json", "report_flat.json"])
+def test_a_report_that_is_cut_off(name):
+    whole = text(name)
+    (run,) = parse(whole[: len(whole) * 2 // 3])
+    assert (run.complete, run.rows, run.problems) == (False, [], ["the report is cut off: the run was killed"])
+
+
+def test_a_report_of_an_unknown_form():
+    (run,) = parse('[{"numCycle": 0}]')
+    assert (run.complete, run.problems) == (False, ["the report is not of a known form (KeyError: 'name')"])
+
+
+def test_a_report_without_the_name_of_its_experiment():
+    report = json.loads(text("report.json"))
+    report["args"] = ["/opt/build/reduce_scatter_perf_mpi", "-J", "out.json"]
+    for row in report["results"]:
+        row.pop("experiment_name", None)
+    (run,) = parse(json.dumps(report))
+    assert run.collective == "reduce_scatter"
+
+
+@pytest.mark.parametrize("alien", ["", "{}", "[]", "[1]", '{"a": 1}', "numCycle,collective"])
+def test_nothing_in_it(alien):
+    assert parse(alien) == []
+
+
+def test_other_output():
     assert parse("bash: all_reduce_perf: command not found\n{not json\n") == []
 
 

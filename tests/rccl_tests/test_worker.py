@@ -154,6 +154,10 @@ def test_bad_words_are_said_once(monkeypatch, capsys):
             {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0", "MASTER_ADDR": "localhost", "MASTER_PORT": "1"},
             "nothing to measure: the world has one rank",
         ),
+        (
+            {"RANK": "zero", "WORLD_SIZE": "2", "LOCAL_RANK": "0", "MASTER_ADDR": "localhost", "MASTER_PORT": "ib0"},
+            "worker.py: not a whole number: RANK='zero', MASTER_PORT='ib0'",
+        ),
     ],
 )
 def test_bad_environment(environment, message, monkeypatch, capsys):
