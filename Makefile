@@ -26,7 +26,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "megawrap trains on Python 3.12 or 3.13, and neither is here: install one (Debian 13 and Ubuntu 24.04: apt-get install python3 python3-venv; elsewhere: pyenv install 3.12)" >&2; exit 1; }
 	@test -x "$(UV)" || python3 -m pip install --quiet --disable-pip-version-check --root-user-action ignore --target .bootstrap uv
 	$(UV) venv --quiet --allow-existing --python "$(PYTHON)" .venv
-	VIRTUAL_ENV=$(CURDIR)/.venv $(UV) pip install --quiet --constraint constraints.txt --editable '.[cpu,dev]'
+	VIRTUAL_ENV=$(CURDIR)/.venv $(UV) pip install --quiet --compile-bytecode --constraint constraints.txt --editable '.[cpu,dev]'
 	touch $(STAMP)
 
 test: lint types unit core
@@ -47,7 +47,7 @@ OLDEST := $(shell tools/find-python 3.10)
 core: setup
 ifneq ($(OLDEST),)
 	$(UV) venv --quiet --allow-existing --python "$(OLDEST)" .venv-core
-	VIRTUAL_ENV=$(CURDIR)/.venv-core $(UV) pip install --quiet --constraint constraints.txt --editable . pytest
+	VIRTUAL_ENV=$(CURDIR)/.venv-core $(UV) pip install --quiet --compile-bytecode --constraint constraints.txt --editable . pytest
 	.venv-core/bin/python -m pytest -q -m 'not train and not system' tests/config tests/cli tests/megatron tests/hardware tests/preprocess tests/rccl_tests
 else
 	@echo "no Python 3.10 here: the light core was not tested on it"
