@@ -23,7 +23,7 @@ from megawrap.preprocess.pool import Pool
 from megawrap.preprocess.prepare import Prepared, prepare
 from megawrap.preprocess.schedule import Schedule
 from megawrap.preprocess.settings import Settings
-from megawrap.preprocess.source import Digest, chunks, line_number
+from megawrap.preprocess.source import Digest, Source, chunks, line_number
 from megawrap.preprocess.staging import Staging
 
 LARGEST_CHUNK = 1 << 20
@@ -79,10 +79,8 @@ def _encode(prepared: Prepared, targets: tuple[Target, ...], report: Callable[[P
     schedule = Schedule(_chunks(prepared, target), len(targets))
     with Pool(min(settings.workers, -(-prepared.total_bytes // target)), job) as pool:
         Conversation(schedule, pool, prepared.total_bytes, report).loop()
-    if not prepared.source.unchanged():
-        raise RunError(_changed(prepared.source.path))
     if schedule.rejected:
-        raise RunError(_bad_line(prepared.source.path, schedule.first_rejected))
+        raise RunError(_bad_line(prepared.source, schedule.first_rejected))
     return schedule.totals
 
 
@@ -131,13 +129,15 @@ def _finish(staging: Staging, prepared: Prepared, targets: tuple[Target, ...], m
         data.append((target.tokens, Path(f"{target.name}.bin")))
         indices.append((index, Path(f"{target.name}.idx")))
         manifests.append((record, manifest.path(target.name)))
-    if not prepared.source.unchanged():  # the digest may have been behind the workers
+    if not prepared.source.unchanged():
         raise RunError(_changed(prepared.source.path))
     staging.publish([*data, *indices, *manifests])
 
 
-def _bad_line(path: Path, rejected: Rejected) -> Finding:
-    where = f"{path}, line {line_number(path, rejected.offset)} (byte {rejected.offset})"
+def _bad_line(source: Source, rejected: Rejected) -> Finding:
+    if not source.unchanged():  # then the line may be bad for no other reason
+        return _changed(source.path)
+    where = f"{source.path}, line {line_number(source.path, rejected.offset)} (byte {rejected.offset})"
     return Finding(id="MW605", message=f"{where}: {rejected.reason}", keys=("--input",))
 
 

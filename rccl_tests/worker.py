@@ -5,7 +5,7 @@
 
 Every rank runs it, with RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT set as torchrun does. Rank 0 speaks
 JSON lines on stdout: ``start``, a ``record`` for each measured size, ``problem``, ``done`` or ``error``; a rank that
-fails by itself says ``error`` too. ``--output`` gets all of it, whole or not at all.
+fails says ``error`` too. ``--output`` gets all of it, whole or not at all.
 
 Units: bytes are those of the whole buffer (for all_gather the gathered one, for reduce_scatter the scattered one);
 algbw = bytes / seconds and busbw = algbw x factor in decimal GB/s (nccl-tests, doc/PERFORMANCE.md). Seconds are the
@@ -624,9 +624,8 @@ def main(words: Sequence[str] | None = None) -> int:
         if place.rank == 0:
             _finish(bench)
     except Failure as failure:
-        another = os.environ.get("RANK", "").lstrip("0").isdecimal()
-        if failure.exit_code != 2 or not another:  # all ranks got the same words
-            say(failure.event)
+        # Every rank says it, even when all say the same: the launcher ends the others as soon as one has exited.
+        say(failure.event)
         return failure.exit_code
     dist.destroy_process_group()
     return 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+from megawrap import __version__
 from megawrap.cli import hydra_mode, render
 from megawrap.cli.verbs import VERBS, parse
 from megawrap.errors import Interrupted, MegawrapError
@@ -14,6 +15,9 @@ def main(words: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0 done, 1 the run failed, 2 the configuration or command is wrong,
     3 preflight failed, 4 does not fit, 5 no resource to run on, 130 interrupted."""
     words = list(sys.argv[1:] if words is None else words)
+    if words == ["--version"]:
+        sys.stdout.write(f"megawrap {__version__}\n")
+        return 0
     as_json = "--json" in words
     try:
         if hydra_mode.wanted(words):

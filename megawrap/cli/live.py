@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
+from megawrap.cli import render
 from megawrap.cli.console import console
 from megawrap.cli.show_plan import human
 from megawrap.cli.show_summary import sparkline
+from megawrap.errors import Finding
 from megawrap.launchers import Command
 from megawrap.rccl_tests.verdict import Verdict
 from megawrap.run.iteration import Iteration
@@ -74,9 +76,13 @@ class Live(Observer):
     def judged(self, verdict: Verdict) -> None:
         """What the measured bandwidth means."""
         peak = f"busbw {verdict.peak_busbw:.2f} GB/s, " if verdict.peak_busbw is not None else ""
-        self._update(says=f"{peak}{verdict.word}: {verdict.says}")
-        for finding in verdict.findings:
-            self._progress.console.print(f"{finding.severity} {finding.id}  {finding.message}")
+        says = verdict.says if verdict.says.startswith(verdict.word) else f"{verdict.word}: {verdict.says}"
+        self._update(says=f"{peak}{says}")
+
+    def warned(self, findings: Sequence[Finding]) -> None:
+        """Above the bars."""
+        for finding in findings:
+            render.one(finding, self._progress.console)
 
     def step_ended(self, command: Command, exit_code: int) -> None:
         """The bar is full, or stands where it failed."""

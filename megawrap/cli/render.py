@@ -25,10 +25,11 @@ def findings(found: Sequence[Finding], *, as_json: bool) -> None:
         return
     terminal = console(stderr=True)
     for finding in found:
-        _print(finding, terminal)
+        one(finding, terminal)
 
 
-def _print(finding: Finding, console: Console) -> None:
+def one(finding: Finding, console: Console) -> None:
+    """Print one finding for people: what, where each key was set, and what would do."""
     head = Text.assemble((finding.severity, _COLOURS[finding.severity]), (f" {finding.id}  ", "dim"), finding.message)
     console.print(head, soft_wrap=True)
     for key, origin in dict(zip(finding.keys, finding.origin, strict=False)).items():

@@ -9,6 +9,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from megawrap.cli import render
 from megawrap.cli.console import console
 from megawrap.config.origins import DEFAULT
 from megawrap.launchers import Command
@@ -24,7 +25,7 @@ def show(plan: LaunchPlan, commands: Sequence[Command], *, everything: bool = Fa
     terminal.print(_environment(plan))
     terminal.print(_steps(commands))
     for finding in plan.findings:
-        terminal.print(Text.assemble((finding.severity, "bold yellow"), f" {finding.id}  {finding.message}"))
+        render.one(finding, terminal)
 
 
 def human(count: float | None) -> str:

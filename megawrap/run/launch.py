@@ -23,10 +23,11 @@ from megawrap.run.watch import Watch
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """How a launch ended well."""
+    """How a launch ended well; ``findings`` are warnings."""
 
     directory: Path
     iterations: tuple[Iteration, ...]
+    findings: tuple[Finding, ...]
     seconds: float
 
 
@@ -43,21 +44,26 @@ def launch(plan: LaunchPlan, commands: Sequence[Command], observer: Observer) ->
     directory.record(plan, commands)
     begin = time.monotonic()
     iterations: list[Iteration] = []
+    findings: list[Finding] = []
     try:
         for command in commands:
-            iterations += _run(plan, command, directory, observer)
+            trained, warnings = _run(plan, command, directory, observer)
+            iterations += trained
+            findings += warnings
     except Interrupted as interruption:
         _conclude(directory, interruption.exit_code, f"interrupted by {interruption.signal.name}")
         raise
     except MegawrapError as failed:
         _conclude(directory, failed.exit_code, str(failed), failed.findings)
         raise
-    _conclude(directory, 0, "done")
-    return Outcome(directory.path, tuple(iterations), time.monotonic() - begin)
+    _conclude(directory, 0, "done", findings)
+    return Outcome(directory.path, tuple(iterations), tuple(findings), time.monotonic() - begin)
 
 
-def _run(plan: LaunchPlan, command: Command, directory: RunDirectory, observer: Observer) -> list[Iteration]:
-    """Run one step to its end; what it trained."""
+def _run(
+    plan: LaunchPlan, command: Command, directory: RunDirectory, observer: Observer
+) -> tuple[list[Iteration], list[Finding]]:
+    """Run one step to its end; what it trained, and what is worth a warning."""
     watch = Watch(command, observer)
     seq_length = plan.composed.config.train.seq_length or 0
     observer.step_started(command)
@@ -76,11 +82,17 @@ def _run(plan: LaunchPlan, command: Command, directory: RunDirectory, observer: 
     if code == 0:
         # Everything is in logs/ already, line by line; what torchrun kept of a failure stays to be looked at.
         shutil.rmtree(directory.path / "torchrun" / command.step.name, ignore_errors=True)
+    failed = watch.error(code, lambda rank: directory.log(command.step.name, rank)) if code != 0 else None
+    if failed is not None and command.step.stops:
+        raise failed
+    findings = list(failed.findings) if failed else []
     if code == 0 and command.step.name == "preflight":
-        observer.judged(judged(plan, directory.path / "preflight.json", stops=command.step.stops))
-    elif code != 0 and command.step.stops:
-        raise watch.error(code, lambda rank: directory.log(command.step.name, rank))
-    return watch.iterations
+        verdict = judged(plan, directory.path / "preflight.json", stops=command.step.stops)
+        observer.judged(verdict)
+        findings = list(verdict.findings)
+    warnings = [dataclasses.replace(finding, severity="warning") for finding in findings]
+    observer.warned(warnings)
+    return watch.iterations, warnings
 
 
 def _conclude(directory: RunDirectory, code: int, why: str, findings: Sequence[Finding] = ()) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from megawrap.errors import Finding
 from megawrap.launchers import Command
 from megawrap.rccl_tests.verdict import Verdict
 from megawrap.run.iteration import Iteration
@@ -27,6 +28,9 @@ class Observer:
 
     def judged(self, verdict: Verdict) -> None:
         """The network has been measured and judged."""
+
+    def warned(self, findings: Sequence[Finding]) -> None:
+        """A step has ended with something worth a warning."""
 
     def step_ended(self, command: Command, exit_code: int) -> None:
         """A step has ended."""

@@ -36,8 +36,9 @@ class Watch:
         rank, text = (int(found[1]), line[found.end() :]) if found else (None, line)
         self._reader.feed(rank, text)
         self._observer.line(rank, text)
-        if (event := _event(text)) is not None:
-            self._told += [Finding(**_with_tuples(row)) for row in event.get("findings", ())]
+        if self._command.step.name != "train" and (event := _event(text)) is not None:
+            told = [Finding(**_with_tuples(row)) for row in event.get("findings", ())]
+            self._told += [finding for finding in told if finding not in self._told]
             self.last_event = event
             self._observer.event(event)
         elif (iteration := parse_iteration(text)) is not None:

@@ -120,12 +120,14 @@ def test_an_input_without_tokens_is_an_error(settings, data, what):
     assert names(job.input.parent) == ["in.jsonl"]
 
 
-def test_an_input_that_changes_meanwhile_is_an_error(settings):
-    job = settings(["some words"] * 5000)
+@pytest.mark.parametrize("change", [b'{"text": "x"}\n' * 99, b"no JSON any more\n" * 10_000])
+def test_an_input_that_changes_meanwhile_is_an_error(settings, change):
+    job = settings(["some words"] * 10_000)
 
     def disturb(_):
-        with job.input.open("ab") as file:
-            file.write(b'{"text": "late"}\n')
+        with job.input.open("r+b") as file:
+            file.seek(0, 2 if change.startswith(b"{") else 0)
+            file.write(change)
 
     with pytest.raises(RunError) as failed:
         engine.run(job, disturb)

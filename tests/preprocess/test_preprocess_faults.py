@@ -7,6 +7,7 @@ import os
 import resource
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -117,6 +118,20 @@ def test_an_interrupted_run_cleans_up(large, number):
     assert err == "megawrap.preprocess: interrupted; nothing was written\n"
     assert all_gone(workers)
     assert names(large.parent) == ["in.jsonl"]
+
+
+def test_a_busy_worker_dies_with_its_parent():
+    busy = "import sys, time; from megawrap.preprocess.worker import _die_with; "
+    busy += "_die_with(int(sys.argv[1])); print('ready', flush=True); time.sleep(600)"
+    parent = "import os, subprocess, sys; "
+    parent += "subprocess.run([sys.executable, '-c', sys.argv[1], str(os.getpid())], check=False)"
+    words = [sys.executable, "-c", parent, busy]
+    with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "ready\n"
+        workers = children(process.pid)
+        process.kill()
+    assert len(workers) == 1
+    assert all_gone(workers)
 
 
 def limit_file_size() -> None:

@@ -50,6 +50,13 @@ def test_a_byte_order_mark_is_stepped_over(tmp_path):
     assert list(chunks(examine(file), 1)) == [(3, 7), (7, 11)]
 
 
+def test_a_chunk_ends_where_a_line_begins_just_there(tmp_path):
+    file = tmp_path / "in"
+    file.write_bytes(b"one\ntwo\n")
+    assert list(chunks(examine(file), 4)) == [(0, 4), (4, 8)]
+    assert list(chunks(examine(file), 5)) == [(0, 8)]
+
+
 @pytest.mark.parametrize("ending", [b"", b"\n"])
 @pytest.mark.parametrize("target", [1, 2, 3, 5, 8, 1000])
 def test_chunks_are_whole_lines_and_cover_the_file(tmp_path, monkeypatch, target, ending):

@@ -140,10 +140,11 @@ def test_bad_words(words, message, capsys):
     assert event == {"event": "error", "findings": [{"id": "MW402", "message": f"worker.py: {message}"}]}
 
 
-def test_bad_words_are_said_once(monkeypatch, capsys):
+def test_bad_words_are_said_by_every_rank(monkeypatch, capsys):
+    """The first to exit may be any: torchrun ends the others before they have spoken."""
     monkeypatch.setenv("RANK", "1")
     assert worker.main(["--factor", "1"]) == 2
-    assert capsys.readouterr().out == ""
+    assert '"MW402"' in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -150,3 +150,20 @@ def test_a_source_tree_runs_its_own_entry(tmp_path):
         out, err = child.communicate(timeout=PATIENCE)
         assert child.returncode == 0, f"{tree}: {err}"
         assert json.loads(out)["iterations"] == 5
+
+
+def test_a_preflight_that_fails_stops_the_launch_or_is_a_warning(tmp_path):
+    """A size that does not exist makes the worker refuse; `warn` goes on to train, `required` ends with exit code 3."""
+    short = ["train.train_iters=4", "schedule.lr_warmup_iters=1", "checkpoint.save=null", "preflight.min_bytes=5X"]
+    (tmp_path / "required").mkdir()
+    child = start(tmp_path / "required", *TINY, *short, "--json")
+    out, err = child.communicate(timeout=PATIENCE)
+    assert child.returncode == 3, err
+    assert [finding["id"] for finding in json.loads(out)["findings"]] == ["MW402"]
+    (tmp_path / "warn").mkdir()
+    child = start(tmp_path / "warn", *TINY, *short, "preflight.mode=warn", "--json")
+    out, err = child.communicate(timeout=PATIENCE)
+    assert child.returncode == 0, err
+    answer = json.loads(out)
+    assert [(finding["id"], finding["severity"]) for finding in answer["findings"]] == [("MW402", "warning")]
+    assert answer["iterations"] == 4

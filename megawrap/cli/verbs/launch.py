@@ -56,5 +56,6 @@ def run(invocation: Invocation) -> int:
 def _print_json(outcome: Outcome, seq_length: int) -> None:
     from megawrap.run.summary import summarise
 
-    summary = summarise(outcome, seq_length)
-    sys.stdout.write(orjson.dumps({"exit_code": 0, **summary.as_dict(), "findings": []}).decode() + "\n")
+    findings = [finding.as_dict() for finding in outcome.findings]
+    answer = {"exit_code": 0, **summarise(outcome, seq_length).as_dict(), "findings": findings}
+    sys.stdout.write(orjson.dumps(answer).decode() + "\n")
