@@ -8,7 +8,8 @@ PYTHON ?= $(shell tools/find-python)
 BIN := .venv/bin
 STAMP := .venv/.installed
 UV := $(shell command -v uv 2>/dev/null || echo .bootstrap/bin/uv)
-PYTEST_ARGS ?=
+# Two workers, each file on one: training tests of a file share a run.
+PYTEST_ARGS ?= -n 2 --dist loadfile
 
 export UV_PYTHON_DOWNLOADS := never
 

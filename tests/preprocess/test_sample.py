@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 import sentencepiece
 
 from megawrap.preprocess.sample import make
@@ -15,9 +16,8 @@ def test_the_corpus_is_what_the_generator_makes():
     assert make.corpus() == CORPUS
 
 
+@pytest.mark.skipif(sentencepiece.__version__ != "0.2.3", reason="another sentencepiece may break ties differently")
 def test_the_tokenizer_is_what_the_generator_makes():
-    if sentencepiece.__version__ != "0.2.3":
-        return  # another release may break ties differently; the properties below hold for the stored file
     assert make.tokenizer(CORPUS) == make.TOKENIZER.read_bytes()
 
 

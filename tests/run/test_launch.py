@@ -137,19 +137,22 @@ def test_an_argument_that_megatron_rejects_shows_its_last_words(tmp_path):
     assert "Error" in err
 
 
-def test_a_source_tree_runs_its_own_entry(tmp_path):
+def test_a_source_tree_runs_its_own_entry_to_the_same_losses(tmp_path):
     """The checkout's pretrain_gpt.py under the same stand-in; checkouts come from MEGAWRAP_CHECKOUTS."""
     trees = [Path(name) for name in os.environ.get("MEGAWRAP_CHECKOUTS", "").split(":") if name]
     if not trees:
         pytest.skip("MEGAWRAP_CHECKOUTS names no Megatron-LM source tree")
-    for index, tree in enumerate(trees):
+    losses = []
+    for index, tree in enumerate([None, *trees]):
         folder = tmp_path / str(index)
         folder.mkdir()
-        words = [*TINY, "preflight=off", "train.train_iters=5", "megatron=checkout", f"megatron.path={tree}"]
-        child = start(folder, *words, "--json")
+        which = ["megatron=checkout", f"megatron.path={tree}"] if tree else []
+        child = start(folder, *TINY, "preflight=off", "train.train_iters=5", *which, "--json")
         out, err = child.communicate(timeout=PATIENCE)
-        assert child.returncode == 0, f"{tree}: {err}"
-        assert json.loads(out)["iterations"] == 5
+        assert child.returncode == 0, f"{tree}: {out}{err}"
+        losses.append([row["lm_loss"] for row in metrics(folder)])
+    assert len(losses[0]) == 5
+    assert all(other[-1] == pytest.approx(losses[0][-1], abs=1e-6) for other in losses)
 
 
 def test_a_preflight_that_fails_stops_the_launch_or_is_a_warning(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -33,6 +34,7 @@ def install() -> None:
     cuda.get_device_name = lambda device=None: properties().name
     for name in ("set_device", "synchronize", "_lazy_init", "init", "ipc_collect"):
         setattr(cuda, name, _nothing())
+    cuda.device = lambda device: contextlib.nullcontext()
     cuda._lazy_call = lambda callable, **kwargs: callable()
     # DataLoader asks torch.accelerator, and would pin memory for a device that is not there.
     accelerator: Any = torch.accelerator

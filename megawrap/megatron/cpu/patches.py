@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.abc
-import importlib.machinery
+import importlib.util
+import subprocess
 import sys
+import sysconfig
 from collections.abc import Callable, Sequence
+from importlib.machinery import ModuleSpec
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -30,18 +35,83 @@ def _norm_with_sequence_parallel(module: Any) -> None:
     module.WrappedTorchNorm.__new__ = new
 
 
-PATCHES: dict[str, Callable[[Any], None]] = {"megatron.core.transformer.torch_norm": _norm_with_sequence_parallel}
+def _splits_as_numbers(module: Any) -> None:
+    """Counts of tokens per expert leave a GPU as numpy arrays, which all_to_all takes; Megatron lets tensors that are on
+    the CPU already pass as they are, and those all_to_all does not take."""
+
+    def maybe_move_tensor_to_cpu(tensor: Any, as_numpy: bool = False, record_stream: bool = False) -> Any:
+        return tensor.numpy() if as_numpy and torch.is_tensor(tensor) else tensor
+
+    assert callable(module.maybe_move_tensor_to_cpu)
+    module.maybe_move_tensor_to_cpu = maybe_move_tensor_to_cpu
+
+
+def _resume_with_torch_adam(module: Any) -> None:
+    """Without Transformer Engine and Apex, Megatron reads Adam's step from its state before it loads a checkpoint with a
+    distributed optimizer, and torch's Adam has no state before its first step: it stops with an AssertionError. Past
+    that, it leaves the step of the parameters at what it was before loading; the true one is in the groups."""
+    read, load = module.DistributedOptimizer.state_dict, module.DistributedOptimizer.load_state_dict
+
+    def load_state_dict(self: Any, state_dict: Any) -> None:
+        load(self, state_dict)
+        for group in self.optimizer.param_groups:
+            for parameter in group["params"]:
+                self.optimizer.state[parameter]["step"] = torch.tensor(float(group["step"]))
+
+    def state_dict(self: Any) -> Any:
+        adam = self.optimizer
+        if adam is None or adam.state:
+            return read(self)
+        for group in adam.param_groups:
+            for parameter in group["params"]:
+                adam.state[parameter]["step"] = torch.tensor(0.0)
+        try:
+            return read(self)
+        finally:
+            # Loading allocates the state of an optimizer that has none.
+            adam.state.clear()
+
+    module.DistributedOptimizer.state_dict, module.DistributedOptimizer.load_state_dict = state_dict, load_state_dict
+
+
+def _helpers_of_this_interpreter(module: Any) -> None:
+    """Megatron compiles its dataset helpers by make, for whichever python3 comes first in PATH: a source tree run from
+    an environment that is not activated would get helpers that cannot be imported."""
+    folder = Path(module.__file__).parent
+
+    def compile_helpers() -> None:
+        importlib.invalidate_caches()
+        if importlib.util.find_spec("megatron.core.datasets.helpers_cpp") is not None:
+            return
+        import pybind11
+
+        includes = f"-I{sysconfig.get_paths()['include']} -I{pybind11.get_include()}"
+        words = ["make", "-C", str(folder), f"LIBEXT={sysconfig.get_config_var('EXT_SUFFIX')}", f"CPPFLAGS={includes}"]
+        subprocess.run(words, check=True)
+        importlib.invalidate_caches()
+
+    module.compile_helpers = compile_helpers
+
+
+PATCHES: dict[str, Callable[[Any], None]] = {
+    "megatron.core.transformer.torch_norm": _norm_with_sequence_parallel,
+    "megatron.core.optimizer.distrib_optimizer": _resume_with_torch_adam,
+    "megatron.core.transformer.moe.moe_utils": _splits_as_numbers,
+    "megatron.core.datasets.utils": _helpers_of_this_interpreter,
+}
 
 
 class _AfterImport(importlib.abc.MetaPathFinder):
     """Applies the patch of a module right after it has been executed."""
 
-    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> Any:
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        """The spec that the other finders give, its loader made to patch."""
         if name not in PATCHES:
             return None
-        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
+        others = (finder for finder in sys.meta_path if finder is not self)
+        spec = next(filter(None, (finder.find_spec(name, path, target) for finder in others)), None)
         if spec is None or spec.loader is None:
-            return None
+            return spec
         execute = spec.loader.exec_module
 
         def exec_and_patch(module: ModuleType) -> None:
@@ -54,4 +124,6 @@ class _AfterImport(importlib.abc.MetaPathFinder):
 
 def install() -> None:
     """Watch for the imports."""
+    early = sorted(name for name in PATCHES if name in sys.modules)
+    assert not early, f"imported before the stand-in: {early}"
     sys.meta_path.insert(0, _AfterImport())

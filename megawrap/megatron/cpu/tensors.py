@@ -26,7 +26,7 @@ class OnCpu(TorchFunctionMode):
         if func is torch.Tensor.to and len(args) > 1 and _is_gpu(args[1]):
             args = (args[0], _CPU, *args[2:])
         elif func is torch.Tensor.type and len(args) == 1 and not kwargs:
-            return func(*args).replace("torch.", "torch.cuda.", 1)
+            return func(*args).replace("torch.", "torch.cuda.", 1)  # Megatron compares these names
         return func(*args, **kwargs)
 
 
@@ -48,4 +48,16 @@ def install() -> None:
     module.cuda = lambda self, device=None: self
     for name in _TYPES:
         setattr(torch.cuda, f"{name}Tensor", getattr(torch, f"{name}Tensor"))
+    autograd: Any = torch.autograd
+    autograd._engine_run_backward = _in_mode(autograd._engine_run_backward)
     OnCpu().__enter__()
+
+
+def _in_mode(run: Callable[..., Any]) -> Callable[..., Any]:
+    """torch leaves the mode while it handles ``Tensor.backward``, but the hooks of gradients ask for GPUs as well."""
+
+    def run_in_mode(*args: Any, **kwargs: Any) -> Any:
+        with OnCpu():
+            return run(*args, **kwargs)
+
+    return run_in_mode

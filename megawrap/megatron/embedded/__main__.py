@@ -25,7 +25,7 @@ def main() -> None:
 
 def _train(started: float) -> None:
     from megatron.core.enums import ModelType
-    from megatron.training import pretrain, set_startup_timestamps
+    from megatron.training import inprocess_restart, pretrain, set_startup_timestamps
     from megatron.training.argument_utils import gpt_config_from_args, pretrain_cfg_container_from_args
     from megatron.training.arguments import parse_and_validate_args
 
@@ -36,10 +36,12 @@ def _train(started: float) -> None:
 
     _use_shipped_helpers()
     set_startup_timestamps(program_start=started, main_entry=time.time())
+    train, store = inprocess_restart.maybe_wrap_for_inprocess_restart(pretrain)
     args = parse_and_validate_args()
     refuse_unsupported(args)
     container = pretrain_cfg_container_from_args(args, gpt_config_from_args(args))
-    pretrain(container, datasets, ModelType.encoder_or_decoder, forward_step, get_embedding_ranks=embedding_ranks)
+    kind = ModelType.encoder_or_decoder
+    train(container, datasets, kind, forward_step, store=store, get_embedding_ranks=embedding_ranks)
 
 
 def _refuse_old_release() -> None:
