@@ -7,8 +7,8 @@ import importlib.util
 from megawrap.errors import Finding, ResourceError
 from megawrap.plan import LaunchPlan
 
-# From 0.17 on the wheel has megatron.training; before that only a source tree can train.
-FIRST_WITH_TRAINING_LOOP = (0, 17)
+# The wheel has megatron.training from 0.17 on, and the builder of the model that our entry relies on from 0.19 on.
+FIRST_THAT_TRAINS = (0, 19)
 _CHECKOUT = "megatron=checkout megatron.path=/path/to/Megatron-LM"
 
 
@@ -68,10 +68,10 @@ def _megatron(plan: LaunchPlan) -> list[Finding]:
     if target.version is None or importlib.util.find_spec("torch") is None:
         message = "megatron-core and torch are not installed here: pip install 'megawrap[cpu]' (Python 3.12 or newer)"
         return [Finding(id="MW724", keys=("megatron",), message=message)]
-    if plan.target_version < FIRST_WITH_TRAINING_LOOP:
+    if plan.target_version < FIRST_THAT_TRAINS:
         message = (
-            f"megatron-core {target.version} has no training loop; 0.17 (Python 3.12) is the first that does. A source "
-            "tree of any release has one"
+            f"the wheel of megatron-core {target.version} cannot train by itself; 0.19 (Python 3.12) is the first that "
+            "can. A source tree of any release can"
         )
         return [Finding(id="MW725", keys=("megatron",), message=message, nearest=(_CHECKOUT,))]
     return []

@@ -5,16 +5,15 @@ from __future__ import annotations
 import importlib
 import importlib.abc
 import importlib.util
-import subprocess
 import sys
-import sysconfig
 from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import torch
+
+from megawrap.megatron.helpers import build_for_this_python
 
 
 def _norm_with_sequence_parallel(module: Any) -> None:
@@ -36,8 +35,8 @@ def _norm_with_sequence_parallel(module: Any) -> None:
 
 
 def _splits_as_numbers(module: Any) -> None:
-    """Counts of tokens per expert leave a GPU as numpy arrays, which all_to_all takes; Megatron lets tensors that are on
-    the CPU already pass as they are, and those all_to_all does not take."""
+    """Counts of tokens per expert leave a GPU as numpy arrays, which all_to_all takes; Megatron lets tensors that are
+    on the CPU already pass as they are, and those all_to_all does not take."""
 
     def maybe_move_tensor_to_cpu(tensor: Any, as_numpy: bool = False, record_stream: bool = False) -> Any:
         return tensor.numpy() if as_numpy and torch.is_tensor(tensor) else tensor
@@ -47,8 +46,8 @@ def _splits_as_numbers(module: Any) -> None:
 
 
 def _resume_with_torch_adam(module: Any) -> None:
-    """Without Transformer Engine and Apex, Megatron reads Adam's step from its state before it loads a checkpoint with a
-    distributed optimizer, and torch's Adam has no state before its first step: it stops with an AssertionError. Past
+    """Without Transformer Engine and Apex, Megatron reads Adam's step from its state before it loads a checkpoint with
+    a distributed optimizer, and torch's Adam has no state before its first step: it stops with an AssertionError. Past
     that, it leaves the step of the parameters at what it was before loading; the true one is in the groups."""
     read, load = module.DistributedOptimizer.state_dict, module.DistributedOptimizer.load_state_dict
 
@@ -74,30 +73,11 @@ def _resume_with_torch_adam(module: Any) -> None:
     module.DistributedOptimizer.state_dict, module.DistributedOptimizer.load_state_dict = state_dict, load_state_dict
 
 
-def _helpers_of_this_interpreter(module: Any) -> None:
-    """Megatron compiles its dataset helpers by make, for whichever python3 comes first in PATH: a source tree run from
-    an environment that is not activated would get helpers that cannot be imported."""
-    folder = Path(module.__file__).parent
-
-    def compile_helpers() -> None:
-        importlib.invalidate_caches()
-        if importlib.util.find_spec("megatron.core.datasets.helpers_cpp") is not None:
-            return
-        import pybind11
-
-        includes = f"-I{sysconfig.get_paths()['include']} -I{pybind11.get_include()}"
-        words = ["make", "-C", str(folder), f"LIBEXT={sysconfig.get_config_var('EXT_SUFFIX')}", f"CPPFLAGS={includes}"]
-        subprocess.run(words, check=True)
-        importlib.invalidate_caches()
-
-    module.compile_helpers = compile_helpers
-
-
 PATCHES: dict[str, Callable[[Any], None]] = {
     "megatron.core.transformer.torch_norm": _norm_with_sequence_parallel,
     "megatron.core.optimizer.distrib_optimizer": _resume_with_torch_adam,
     "megatron.core.transformer.moe.moe_utils": _splits_as_numbers,
-    "megatron.core.datasets.utils": _helpers_of_this_interpreter,
+    "megatron.core.datasets.utils": build_for_this_python,
 }
 
 

@@ -6,7 +6,6 @@ import importlib.metadata
 import re
 import sys
 import time
-from pathlib import Path
 
 # Nothing heavy is imported up here: Megatron's checkpoint writer spawns a process, which imports this file again.
 
@@ -24,6 +23,7 @@ def main() -> None:
 
 
 def _train(started: float) -> None:
+    from megatron.core.datasets import utils
     from megatron.core.enums import ModelType
     from megatron.training import inprocess_restart, pretrain, set_startup_timestamps
     from megatron.training.argument_utils import gpt_config_from_args, pretrain_cfg_container_from_args
@@ -33,8 +33,9 @@ def _train(started: float) -> None:
     from megawrap.megatron.embedded.ranks import embedding_ranks
     from megawrap.megatron.embedded.step import forward_step
     from megawrap.megatron.embedded.unsupported import refuse_unsupported
+    from megawrap.megatron.helpers import build_for_this_python
 
-    _use_shipped_helpers()
+    build_for_this_python(utils)
     set_startup_timestamps(program_start=started, main_entry=time.time())
     train, store = inprocess_restart.maybe_wrap_for_inprocess_restart(pretrain)
     args = parse_and_validate_args()
@@ -51,14 +52,6 @@ def _refuse_old_release() -> None:
             f"megatron-core {version}: its wheel cannot train by itself; 0.19 is the first that can. "
             "With a source tree of any release: megatron=checkout megatron.path=/path/to/Megatron-LM"
         )
-
-
-def _use_shipped_helpers() -> None:
-    """The wheel ships its dataset helpers compiled, without the Makefile that Megatron would call at start-up."""
-    from megatron.core.datasets import utils
-
-    if not (Path(utils.__file__).parent / "Makefile").exists():
-        utils.compile_helpers = lambda: None
 
 
 if __name__ == "__main__":
