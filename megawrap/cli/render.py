@@ -12,6 +12,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from megawrap.cli.console import console
+from megawrap.config.origins import DEFAULT
 from megawrap.errors import Finding
 
 _COLOURS = {"error": "bold red", "warning": "bold yellow"}
@@ -30,14 +31,15 @@ def findings(found: Sequence[Finding], *, as_json: bool) -> None:
 
 def one(finding: Finding, console: Console) -> None:
     """Print one finding for people: what, where each key was set, and what would do."""
-    head = Text.assemble((finding.severity, _COLOURS[finding.severity]), (f" {finding.id}  ", "dim"), finding.message)
-    console.print(head, soft_wrap=True)
+    lines = [
+        Text.assemble((finding.severity, _COLOURS[finding.severity]), (f" {finding.id}  ", "dim"), finding.message)
+    ]
     for key, origin in dict(zip(finding.keys, finding.origin, strict=False)).items():
-        console.print(
-            Padding(Text(f"{key}: set by {origin}" if origin != "default" else f"{key}: not set", "dim"), (0, 0, 0, 4))
-        )
+        lines.append(Text(f"    {key}: {'not set' if origin == DEFAULT else f'set by {origin}'}", "dim"))
     if finding.nearest:
-        console.print(Padding(Text.assemble(("try: ", "green"), "  or  ".join(finding.nearest)), (0, 0, 0, 4)))
+        lines.append(Text.assemble(("    try: ", "green"), "  or  ".join(finding.nearest)))
+    for line in lines:
+        console.print(line, soft_wrap=True)
 
 
 def note(text: str) -> None:

@@ -16,10 +16,12 @@ PP = "pipeline_model_parallel_size"
 def world_size(e: Effective) -> Iterator[Violation]:
     size, model = e.layout.world_size, e.layout.tensor * e.layout.pipeline * e.layout.context
     if size % model:
-        sizes = f"{e.layout.tensor} x {e.layout.pipeline} x {e.layout.context}"
+        sizes = {TP: e.layout.tensor, PP: e.layout.pipeline, "context_parallel_size": e.layout.context}
+        product = " x ".join(map(str, sizes.values()))
         yield Violation(
-            f"a world of {size} ranks cannot hold TP x PP x CP = {sizes} = {model}: {size} % {model} = {size % model}",
-            ("world_size", TP, PP, "context_parallel_size"),
+            f"a world of {size} ranks cannot hold TP x PP x CP = {product} = {model}: "
+            f"{size} % {model} = {size % model}",
+            ("world_size", *(dest for dest, size in sizes.items() if size > 1)),
             choices(
                 TP, [one for one in divisors(size, e.layout.tensor) if size % (model // e.layout.tensor * one) == 0]
             ),
