@@ -89,6 +89,25 @@ assert torch.cuda.mem_get_info()[0] > 0
     assert done.returncode == 0, done.stderr
 
 
+def test_kernel_packages_of_a_container_are_hidden(tmp_path: Path):
+    for name in ("transformer_engine", "apex"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("print('imported')")
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import importlib.util\n"
+        "for name in 'transformer_engine', 'apex':\n"
+        "    assert importlib.util.find_spec(name) is None\n"
+        "    try: __import__(name)\n"
+        "    except ImportError: print(name, 'is not there')\n"
+        "try: import transformer_engine.pytorch\n"
+        "except ImportError: print('nor is any part')\n"
+    )
+    done = standin(str(script))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["transformer_engine is not there", "apex is not there", "nor is any part"]
+
+
 @pytest.mark.parametrize("code", ["torch.cuda.CUDAGraph()", "torch.Generator(device='cuda')"])
 def test_what_is_not_replaced_fails_rather_than_pretends(code: str):
     done = python(code)

@@ -106,6 +106,8 @@ def test_resumed_training_goes_on_with_the_same_losses(prefix: Path, tmp_path: P
 def test_two_ranks_with_sequence_parallel_train_as_one_does(tmp_path: Path):
     one = train(f"--mock-data --train-iters 6 --save {tmp_path} --save-interval 2", processes=1)
     parallel = "--tensor-model-parallel-size 2 --sequence-parallel"
+    fresh = train(f"--mock-data --train-iters 1 {parallel}")
+    assert float(fresh.losses[0][1]) == pytest.approx(float(one.losses[0][1]), rel=2e-6)  # the same initial weights
     two = train(f"--mock-data --train-iters 6 --load {tmp_path} --ckpt-step 2 --no-load-rng {parallel}")
     assert [row[0] for row in two.losses] == ["3", "4", "5", "6"]
     for row, other in zip(one.losses[2:], two.losses, strict=True):

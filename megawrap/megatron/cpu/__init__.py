@@ -19,8 +19,9 @@ def install() -> None:
     os.environ.update(dict.fromkeys(_VISIBLE_DEVICES, ""))
     # Dynamo asks the CUDA driver; read when torch._dynamo is imported.
     os.environ["TORCHDYNAMO_DISABLE"] = "1"
-    from megawrap.megatron.cpu import devices, memory, patches, rng, streams, tensors
+    from megawrap.megatron.cpu import devices, memory, packages, patches, rng, streams, tensors
 
+    packages.install()
     devices.install()
     streams.install()
     memory.install()

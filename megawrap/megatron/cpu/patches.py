@@ -34,15 +34,17 @@ def _norm_with_sequence_parallel(module: Any) -> None:
     module.WrappedTorchNorm.__new__ = new
 
 
-def _splits_as_numbers(module: Any) -> None:
+def _experts_without_a_gpu(module: Any) -> None:
     """Counts of tokens per expert leave a GPU as numpy arrays, which all_to_all takes; Megatron lets tensors that are
-    on the CPU already pass as they are, and those all_to_all does not take."""
+    on the CPU already pass as they are, and those all_to_all does not take. And the router of core_v0.16.1 reads
+    ``te_general_gemm``, which is defined only with Transformer Engine."""
 
     def maybe_move_tensor_to_cpu(tensor: Any, as_numpy: bool = False, record_stream: bool = False) -> Any:
         return tensor.numpy() if as_numpy and torch.is_tensor(tensor) else tensor
 
     assert callable(module.maybe_move_tensor_to_cpu)
     module.maybe_move_tensor_to_cpu = maybe_move_tensor_to_cpu
+    module.te_general_gemm = getattr(module, "te_general_gemm", None)
 
 
 def _resume_with_torch_adam(module: Any) -> None:
@@ -73,11 +75,19 @@ def _resume_with_torch_adam(module: Any) -> None:
     module.DistributedOptimizer.state_dict, module.DistributedOptimizer.load_state_dict = state_dict, load_state_dict
 
 
+def _no_warm_up(module: Any) -> None:
+    """The warm-up of compiled functions draws random numbers on the GPU, as many as TP and sequence parallel say. Here
+    they would come from the generator of the initial weights, and every layout would start from other weights."""
+    assert callable(module._warmup_jit_function)
+    module._warmup_jit_function = lambda *_, **__: None
+
+
 PATCHES: dict[str, Callable[[Any], None]] = {
     "megatron.core.transformer.torch_norm": _norm_with_sequence_parallel,
     "megatron.core.optimizer.distrib_optimizer": _resume_with_torch_adam,
-    "megatron.core.transformer.moe.moe_utils": _splits_as_numbers,
+    "megatron.core.transformer.moe.moe_utils": _experts_without_a_gpu,
     "megatron.core.datasets.utils": build_for_this_python,
+    "megatron.training.initialize": _no_warm_up,
 }
 
 
