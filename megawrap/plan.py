@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,7 +18,9 @@ from megawrap.hardware.environment import Variable, environment
 from megawrap.hardware.machine import Machine, machine
 from megawrap.megatron.compile import Compiled, compile_arguments
 from megawrap.megatron.layout import Layout, smallest_world
-from megawrap.megatron.rules import Effective, check
+from megawrap.megatron.effective import Effective
+from megawrap.megatron.rules import check
+from megawrap.megatron.rules.registry import numbers
 from megawrap.megatron.surface import Target, resolve
 from megawrap.steps import Step, steps
 
@@ -35,11 +36,16 @@ class LaunchPlan:
     target: Target
     machine: Machine
     compiled: Compiled
-    layout: Layout
+    effective: Effective
     parameters: int | None
     variables: Mapping[str, Variable]
     steps: tuple[Step, ...]
     findings: tuple[Finding, ...]
+
+    @property
+    def layout(self) -> Layout:
+        """Parallel sizes, those that follow included."""
+        return self.effective.layout
 
     @property
     def target_version(self) -> tuple[int, ...]:
@@ -62,21 +68,20 @@ def build(composed: Composed, ambient: Mapping[str, str] | None = None) -> Launc
     config = composed.config
     target = resolve(config.megatron)
     compiled = compile_arguments(config, target, lambda: composed.origins)
-    values = target.surface.defaults() | compiled.values()
-    where = machine(config.cluster, smallest_world(values))
-    layout = Layout.of(values, where.world_size)
-    variables = environment(
-        _facts(composed, values, layout, where), config.env, os.environ if ambient is None else ambient
-    )
-    plain = {name: variable.value for name, variable in variables.items()}
-    effective = Effective(values, layout, target.release.fork, numbers(target.version or target.release.core), plain)
+    defaults, given = target.surface.defaults(), compiled.values()
+    where = machine(config.cluster, smallest_world(defaults | given))
+    layout = Layout.of(defaults | given, where.world_size)
+    shell = os.environ if ambient is None else ambient
+    variables = environment(_facts(composed, defaults | given, layout, where), config.env, shell)
+    effective = Effective.of(defaults, given, where.world_size, target.release.fork, core_of(target),
+                             {**shell, **{name: one.value for name, one in variables.items()}}, where.gpu)  # fmt: skip
     return LaunchPlan(
         composed=composed,
         target=target,
         machine=where,
         compiled=compiled,
-        layout=layout,
-        parameters=total_parameters(values, config.model.vocab_size),
+        effective=effective,
+        parameters=total_parameters(effective.values, config.model.vocab_size),
         variables=variables,
         steps=steps(config, target, compiled.argv(), where),
         findings=tuple(check(effective, compiled, lambda: composed.origins)),
@@ -100,6 +105,6 @@ def _facts(composed: Composed, values: Mapping[str, Any], layout: Layout, where:
     }
 
 
-def numbers(version: str | None) -> tuple[int, ...]:
-    """``"0.15.0rc8"`` → ``(0, 15, 0)``; empty for an unknown version."""
-    return tuple(int(number) for number in re.findall(r"\d+", version or "")[:3])
+def core_of(target: Target) -> tuple[int, ...]:
+    """The version that decides which rules hold."""
+    return numbers(target.version or target.release.core)

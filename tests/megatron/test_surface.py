@@ -10,6 +10,7 @@ import yaml
 from megawrap.config.sections.place import Megatron
 from megawrap.errors import ConfigError
 from megawrap.megatron.surface import release, releases, resolve
+from megawrap.megatron.surface.ask import NoAnswer
 from megawrap.megatron.surface.releases import lifetime
 
 CONF = Path(__file__).parents[2] / "conf/megatron"
@@ -88,7 +89,14 @@ def _tree(root: Path, version: tuple[int, int, int], pre: str, arguments: str) -
         ((0, 1, 0), "", "", "core-0.9.0"),
     ],
 )
-def test_a_source_tree_is_taken_for_the_nearest_release_of_its_fork(tmp_path, version, pre, arguments, expected):
+def test_a_source_tree_is_taken_for_the_nearest_release_of_its_fork(
+    tmp_path, monkeypatch, version, pre, arguments, expected
+):
+    def ask(*_: object) -> None:
+        raise NoAnswer("not asked")
+
+    monkeypatch.setattr("megawrap.megatron.surface.ask.ask", ask)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     target = resolve(Megatron(source="checkout", path=str(_tree(tmp_path, version, pre, arguments))))
     assert target.release.id == expected
 
@@ -98,3 +106,10 @@ def test_a_folder_that_is_no_source_tree(tmp_path):
         resolve(Megatron(source="checkout", path=str(tmp_path)))
     with pytest.raises(ConfigError, match=r"megatron\.path is not set"):
         resolve(Megatron(source="checkout"))
+
+
+def test_a_source_tree_whose_version_cannot_be_read(tmp_path):
+    root = _tree(tmp_path, (0, 19, 0), "", "")
+    (root / "megatron/core/package_info.py").write_text("MAJOR = (")
+    with pytest.raises(ConfigError, match=rf"^megatron\.path = {root} cannot be read: '\(' was never closed"):
+        resolve(Megatron(source="checkout", path=str(root)))

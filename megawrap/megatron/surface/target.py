@@ -4,44 +4,67 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-import importlib.metadata
 import re
 from pathlib import Path
+from typing import Any
 
 from megawrap.config.sections.place import Megatron
 from megawrap.errors import ConfigError, Finding
+from megawrap.megatron.surface.correct import Correction, correct
+from megawrap.megatron.surface.interpreter import megatron_core, root_of
 from megawrap.megatron.surface.releases import Release, release, releases
 from megawrap.megatron.surface.surface import Surface
+
+_OWN = {"bundled": "of {}", "fingerprint": "as in {}", "parser": "from its parser", "source": "from its source"}
 
 
 @dataclasses.dataclass(frozen=True)
 class Target:
-    """The Megatron of a plan. ``version`` is its own; ``release`` is the bundled release taken for its surface."""
+    """The Megatron of a plan. ``version`` is its own; ``release`` is the bundled release nearest to it. ``correction``
+    is what the target itself tells of its arguments; without one the release's stand for them."""
 
     source: str
     version: str | None
     release: Release
     path: Path | None = None
+    correction: Correction | None = None
 
     @property
     def surface(self) -> Surface:
-        """The arguments it is taken to accept."""
-        return self.release.surface
+        """The arguments it accepts."""
+        return self.correction.surface if self.correction else self.release.surface
+
+    @property
+    def way(self) -> str:
+        """Where its arguments are from: bundled, fingerprint, parser or source."""
+        return self.correction.way if self.correction else "bundled"
 
     @property
     def name(self) -> str:
-        """For people: what it is, and whose arguments stand for it when they are not its own."""
-        own = {"installed": "megatron-core", "checkout": f"checkout {self.path}", "release": self.release.id}
+        """For people: what it is, and where its arguments are from when it is not a release."""
         if self.source == "release":
-            return own["release"]
+            return self.release.id
         if self.version is None:
             return f"no megatron-core here; planned for {self.release.id}"
-        exact = "" if self.version == self.release.core else f", arguments of {self.release.id}"
-        return f"{own[self.source]} {self.version}{exact}"
+        own = "megatron-core" if self.source == "installed" else f"checkout {self.path}"
+        return f"{own} {self.version} (arguments {_OWN[self.way].format(self.release.id)})"
+
+    def as_dict(self) -> dict[str, Any]:
+        """The JSON form, documented in docs/json.md."""
+        return {"name": self.name, "release": self.release.id, "version": self.version, "way": self.way}
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """A warning when the arguments could not be had from the target itself."""
+        if self.correction is None or self.way != "bundled":
+            return ()
+        message = f"{self.name}: it could not tell its own ({'; '.join(self.correction.reasons)})"
+        return (Finding(id="MW017", severity="warning", keys=("megatron.path",), message=message),)
 
 
-def resolve(megatron: Megatron) -> Target:
-    """The target that the configuration asks for.
+def resolve(megatron: Megatron, python: str | None = None, *, way: str | None = None, refresh: bool = False) -> Target:
+    """The target that the configuration asks for. ``python`` is the interpreter that will run it, this one when not
+    given. ``way`` and ``refresh`` are those of ``correct``.
 
     Raises:
         ConfigError: when the checkout is not one, or the release is unknown.
@@ -50,19 +73,20 @@ def resolve(megatron: Megatron) -> Target:
         chosen = release(megatron.release or "")
         return Target("release", chosen.core, chosen)
     if megatron.source == "checkout":
-        return _checkout(megatron.path)
-    version = _installed_version()
-    return Target("installed", version, _nearest(version, "nvidia") if version else _newest("nvidia"))
+        path, version, nearest = _checkout(megatron.path)
+        found = correct(path, nearest, python, way=way, refresh=refresh)
+        return Target("checkout", version, found.release, path, found)
+    package = megatron_core(python)
+    if package is None:
+        return Target("installed", None, _newest("nvidia"))
+    root, nearest = root_of(package, python), _nearest(package.version, "nvidia")
+    if root is None:
+        return Target("installed", package.version, nearest)
+    found = correct(root, nearest, python, way=way, refresh=refresh)
+    return Target("installed", package.version, found.release, correction=found)
 
 
-def _installed_version() -> str | None:
-    try:
-        return importlib.metadata.version("megatron-core")
-    except importlib.metadata.PackageNotFoundError:
-        return None
-
-
-def _checkout(path: str | None) -> Target:
+def _checkout(path: str | None) -> tuple[Path, str, Release]:
     root = Path(path or "").expanduser().absolute()
     info, arguments = root / "megatron/core/package_info.py", root / "megatron/training/arguments.py"
     if not path or not info.is_file() or not arguments.is_file():
@@ -70,14 +94,18 @@ def _checkout(path: str | None) -> Target:
         if path and info.is_file():
             missing = f"= {path} is not a whole Megatron-LM source tree: no {arguments}"
         raise ConfigError(Finding(id="MW012", keys=("megatron.path",), message=f"megatron.path {missing}"))
-    version = _version_of(info)
-    fork = "rocm" if "def get_patch_args" in arguments.read_text(encoding="utf-8") else "nvidia"
-    return Target("checkout", version, _nearest(version, fork), root)
+    try:
+        version = _version_of(info)
+        fork = "rocm" if b"def get_patch_args" in arguments.read_bytes() else "nvidia"
+    except (OSError, SyntaxError, ValueError) as problem:
+        message = f"megatron.path = {path} cannot be read: {problem}"
+        raise ConfigError(Finding(id="MW012", keys=("megatron.path",), message=message)) from None
+    return root, version, _nearest(version, fork)
 
 
 def _version_of(info: Path) -> str:
     values: dict[str, object] = {}
-    for node in ast.parse(info.read_text(encoding="utf-8")).body:
+    for node in ast.parse(info.read_bytes()).body:
         if (
             isinstance(node, ast.Assign)
             and isinstance(node.value, ast.Constant)

@@ -1,0 +1,166 @@
+"""Prints the rows of a Megatron-LM's own parser as JSON: ``probe.py ROOT [PACKAGE_TO_HIDE ...]``.
+
+A script for the Python that has the target, which may be another than megawrap's: it imports nothing of megawrap.
+ROOT holds ``megatron/``. The parser is caught where ``parse_args`` hands it to ``extra_args_provider``, so nothing is
+parsed. ``megatron.training``'s own ``__init__`` would import the whole training program; an empty package stands in its
+place.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import enum
+import importlib
+import importlib.util
+import json
+import math
+import os
+import sys
+import types
+from typing import Any
+
+_ACTIONS = {
+    "_StoreAction": "store",
+    "_StoreTrueAction": "store_true",
+    "_StoreFalseAction": "store_false",
+    "_StoreConstAction": "store_const",
+    "_AppendAction": "append",
+    "_ExtendAction": "extend",
+    "_CountAction": "count",
+    "BooleanOptionalAction": "boolean_optional",
+}
+
+
+class _Caught(Exception):
+    """Carries the finished parser out of ``parse_args``."""
+
+    def __init__(self, parser: argparse.ArgumentParser) -> None:
+        self.parser = parser
+
+
+def main(root: str, hidden: list[str]) -> None:
+    """Write the rows to stdout; whatever the target prints goes to stderr."""
+    answer = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK"):  # some defaults are read from them
+        os.environ.pop(name, None)
+    # Python put this file's folder first, whose modules are not meant to be imported by their bare names.
+    sys.path[0] = root
+    modules: dict[str, Any] = sys.modules
+    modules.update(dict.fromkeys(hidden))
+    _lighten(root)
+    json.dump(rows(catch()), answer)
+    answer.close()
+
+
+def catch() -> argparse.ArgumentParser:
+    """The parser that the target's ``parse_args`` makes, with what ROCm's pretrain_gpt.py adds."""
+    arguments = importlib.import_module("megatron.training.arguments")
+    patch = getattr(arguments, "get_patch_args", None)
+
+    def provider(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+        raise _Caught(patch(parser) if patch else parser)
+
+    sys.argv = ["pretrain_gpt.py"]
+    try:
+        arguments.parse_args(extra_args_provider=provider, ignore_unknown_args=True)
+    except _Caught as caught:
+        return caught.parser
+    sys.exit("parse_args does not call extra_args_provider")
+
+
+def rows(parser: argparse.ArgumentParser) -> list[dict[str, Any]]:
+    """One row for each optional argument, by the first flag's name; shaped as in ``arguments.json``."""
+    actions = [one for one in parser._actions if one.option_strings and not isinstance(one, argparse._HelpAction)]
+    return sorted((_row(one) for one in actions), key=lambda row: str(row["flags"]))
+
+
+def _row(action: argparse.Action) -> dict[str, Any]:
+    kind = _ACTIONS.get(type(action).__name__, type(action).__name__)
+    row = {
+        "flags": list(action.option_strings),
+        "dest": action.dest,
+        "action": kind,
+        "type": None if action.type is None else _converter(action.type),
+        "nargs": action.nargs if kind == "store" else None,
+        "choices": None if action.choices is None else [_plain(one) for one in action.choices],
+        "default": _plain(action.default),
+    }
+    return {key: value for key, value in row.items() if value is not None}
+
+
+def _converter(function: Any) -> str:
+    """``enum`` for a function that looks a member up by its name, whatever the function is called."""
+    code = getattr(function, "__code__", None)
+    if code is not None:
+        named = [function.__globals__.get(name) for name in code.co_names]
+        enclosed = [cell.cell_contents for cell in function.__closure__ or ()]
+        if function.__name__ in ("<lambda>", "enum_type_handler") and any(
+            isinstance(one, enum.EnumMeta) for one in (*named, *enclosed)
+        ):
+            return "enum"
+    name = str(getattr(function, "__name__", type(function).__name__))
+    return "lambda" if name == "<lambda>" else name
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, enum.Enum):
+        return int(value) if isinstance(value, int) else value.name
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)  # argparse converts a default that is a string
+    if isinstance(value, (list, tuple, set, range)):
+        return [_plain(one) for one in value]
+    if isinstance(value, dict):
+        return {str(key): _plain(one) for key, one in value.items()}
+    return value if isinstance(value, (bool, int, float, str, type(None))) else str(value)
+
+
+def _lighten(root: str) -> None:
+    """The empty package, a stub of Triton where there is none, and no compiler: ROCm 2026-02 starts one when it is
+    imported."""
+    from torch.utils import cpp_extension
+
+    cpp_extension.load = cpp_extension.load_inline = _no_compiler
+    # These look for Triton when they are imported, and must not find the stub.
+    for name in ("torch._dynamo", "torch._inductor.utils", "torch._inductor.runtime.triton_compat"):
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+    if importlib.util.find_spec("triton") is None:
+        _stub("triton", jit=lambda fn=None, **_: fn if fn else (lambda inner: inner))
+        _stub("triton.language", constexpr=int)
+    package = _stub("megatron.training")
+    package.__path__ = [f"{root}/megatron/training"]
+
+
+def _stub(name: str, **members: Any) -> Any:
+    module: Any = types.ModuleType(name)
+    module.__dict__.update(members)
+    module.__getattr__ = lambda attribute: _member(name, attribute)
+    module.__spec__ = importlib.util.spec_from_loader(name, loader=None)
+    sys.modules[name] = module
+    parent, _, child = name.rpartition(".")
+    if parent in sys.modules:
+        setattr(sys.modules[parent], child, module)
+    return module
+
+
+def _member(module: str, attribute: str) -> Any:
+    if attribute.startswith("__"):
+        raise AttributeError(attribute)
+    submodule = f"{module}.{attribute}"
+    if module == "megatron.training" and importlib.util.find_spec(submodule):
+        return importlib.import_module(submodule)
+    return _unused
+
+
+def _no_compiler(*_args: object, **_kwargs: object) -> None:
+    raise RuntimeError("nothing is compiled to read arguments")
+
+
+def _unused(*_args: object, **_kwargs: object) -> None:
+    """Stands where only the name is needed."""
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2:])
