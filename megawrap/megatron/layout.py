@@ -18,6 +18,7 @@ class Layout:
     context: int
     expert: int
     expert_tensor: int
+    weight_shards: int
     data: int | None
     expert_data: int | None
     micro_batches: int | None
@@ -28,7 +29,9 @@ class Layout:
         tensor, pipeline = values["tensor_model_parallel_size"], values["pipeline_model_parallel_size"]
         context, expert = values.get("context_parallel_size") or 1, values.get("expert_model_parallel_size") or 1
         expert_tensor = values.get("expert_tensor_parallel_size") or tensor
-        data = _quotient(world_size, tensor * pipeline * context)
+        # Ranks beyond TP that hold parts of the weights only (tensor_parallel_num_weight_shards).
+        shards = max(1, (values.get("tensor_parallel_num_weight_shards") or tensor) // max(1, tensor))
+        data = _quotient(world_size, tensor * pipeline * context * shards)
         return cls(
             world_size=world_size,
             tensor=tensor,
@@ -36,6 +39,7 @@ class Layout:
             context=context,
             expert=expert,
             expert_tensor=expert_tensor,
+            weight_shards=shards,
             data=data,
             expert_data=_quotient(world_size, expert_tensor * expert * pipeline),
             micro_batches=_micro_batches(values, data),
@@ -45,7 +49,7 @@ class Layout:
 def smallest_world(values: Mapping[str, Any]) -> int:
     """The fewest ranks that a layout can have: a multiple of TP x PP x CP and of ETP x EP x PP."""
     one = Layout.of(values, 1)
-    return one.pipeline * math.lcm(one.tensor * one.context, one.expert_tensor * one.expert)
+    return one.pipeline * math.lcm(one.tensor * one.context * one.weight_shards, one.expert_tensor * one.expert)
 
 
 def _micro_batches(values: Mapping[str, Any], data: int | None) -> int | None:

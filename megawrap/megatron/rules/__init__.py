@@ -1,7 +1,12 @@
 """Everything that Megatron would reject, found before launch. One small function per rule; see ``registry``."""
 
-from megawrap.megatron.rules import batch, parallel, sequence
+from megawrap.megatron.rules import (
+    activation, batch, changes, experts, parallel, pipeline, precision, recompute, sequence, sharding, storage,
+)  # fmt: skip
 from megawrap.megatron.rules.check import check
-from megawrap.megatron.rules.registry import RULES, Effective, Rule
+from megawrap.megatron.rules.registry import RULES, Rule
 
-__all__ = ["RULES", "Effective", "Rule", "batch", "check", "parallel", "sequence"]
+__all__ = [
+    "RULES", "Rule", "activation", "batch", "changes", "check", "experts", "parallel", "pipeline", "precision",
+    "recompute", "sequence", "sharding", "storage",
+]  # fmt: skip

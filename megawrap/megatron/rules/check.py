@@ -8,7 +8,8 @@ from megawrap.config import schema
 from megawrap.config.origins import Origins
 from megawrap.errors import Finding
 from megawrap.megatron.compile import Compiled
-from megawrap.megatron.rules.registry import RULES, Effective, Rule, Violation
+from megawrap.megatron.effective import Effective
+from megawrap.megatron.rules.registry import RULES, Rule, Violation
 
 # Not arguments of Megatron: the world is made by the launcher.
 _OUTSIDE = {"world_size": ("cluster.nodes", "cluster.gpus_per_node")}

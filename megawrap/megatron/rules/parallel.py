@@ -2,29 +2,46 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
-from megawrap.estimate.parameters import feed_forward_size
+from megawrap.megatron.effective import Effective
 from megawrap.megatron.layout import smallest_world
-from megawrap.megatron.rules.registry import Effective, Violation, choices, divisors, multiples, rule
+from megawrap.megatron.rules.registry import (
+    ON, Violation, choices, divisors, multiples, needs, nvidia, rocm, rule,
+)  # fmt: skip
 
 TP = "tensor_model_parallel_size"
 PP = "pipeline_model_parallel_size"
+CP = "context_parallel_size"
+EP = "expert_model_parallel_size"
+SIZES = (TP, PP, CP, EP, "expert_tensor_parallel_size")
+KEY_VALUE_COPIES = (0, 16)
+"""From this version on TP may also be a multiple of the key/value heads, which are then copied."""
+
+
+@rule("MW100", "parallel sizes are 1 or more", checked="nowhere: division by zero")
+def positive(e: Effective) -> Iterator[Violation]:
+    for dest in SIZES:
+        size = e.values.get(dest)
+        if size is not None and size < 1:
+            yield Violation(f"{dest} = {size} is not a size", (dest,), choices(dest, [1]))
 
 
 @rule("MW101", "the world size is a multiple of TP x PP x CP", checked="validate_args")
 def world_size(e: Effective) -> Iterator[Violation]:
-    size, model = e.layout.world_size, e.layout.tensor * e.layout.pipeline * e.layout.context
+    layout = e.layout
+    sizes = {TP: layout.tensor, PP: layout.pipeline, CP: layout.context}
+    names = "TP x PP x CP"
+    if layout.weight_shards > 1:
+        sizes["tensor_parallel_num_weight_shards"], names = layout.weight_shards, f"{names} x weight shards"
+    size, model = layout.world_size, math.prod(sizes.values())
     if size % model:
-        sizes = {TP: e.layout.tensor, PP: e.layout.pipeline, "context_parallel_size": e.layout.context}
         product = " x ".join(map(str, sizes.values()))
         yield Violation(
-            f"a world of {size} ranks cannot hold TP x PP x CP = {product} = {model}: "
-            f"{size} % {model} = {size % model}",
+            f"a world of {size} ranks cannot hold {names} = {product} = {model}: {size} % {model} = {size % model}",
             ("world_size", *(dest for dest, size in sizes.items() if size > 1)),
-            choices(
-                TP, [one for one in divisors(size, e.layout.tensor) if size % (model // e.layout.tensor * one) == 0]
-            ),
+            choices(TP, [one for one in divisors(size, layout.tensor) if size % (model // layout.tensor * one) == 0]),
         )
 
 
@@ -59,10 +76,9 @@ def query_groups(e: Effective) -> Iterator[Violation]:
     groups, tensor = e.num_query_groups, e.layout.tensor
     if not e.group_query_attention or not groups or groups % tensor == 0:
         return
-    # From 0.16 on TP may also be a multiple of the key/value heads, which are then copied.
-    if e.core >= (0, 16) and tensor % groups == 0:
+    if e.core >= KEY_VALUE_COPIES and tensor % groups == 0:
         return
-    also = " or a divisor" if e.core >= (0, 16) else ""
+    also = " or a divisor" if e.core >= KEY_VALUE_COPIES else ""
     yield Violation(
         f"{groups} key/value heads with TP = {tensor}: they must be a multiple{also} of TP",
         (TP, "num_query_groups"),
@@ -70,27 +86,10 @@ def query_groups(e: Effective) -> Iterator[Violation]:
     )
 
 
-@rule("MW105", "the number of layers is a multiple of PP", checked="validate_args")
-def layers(e: Effective) -> Iterator[Violation]:
-    uneven = ("decoder_first_pipeline_num_layers", "decoder_last_pipeline_num_layers", "pipeline_model_parallel_layout")
-    shifted = ("account_for_embedding_in_pipeline_split", "account_for_loss_in_pipeline_split")
-    count = (e.num_layers or 0) + sum(bool(e.values.get(name)) for name in shifted)
-    if any(e.values.get(name) for name in uneven) or count % e.layout.pipeline == 0:
-        return
-    yield Violation(
-        f"{count} layers cannot be divided into PP = {e.layout.pipeline} stages: "
-        f"{count} % {e.layout.pipeline} = {count % e.layout.pipeline}",
-        (PP, "num_layers"),
-        choices(PP, divisors(count, e.layout.pipeline)),
-    )
-
-
 @rule("MW106", "the feed-forward width is a multiple of TP", checked="nowhere: dies when the layers are built")
 def feed_forward(e: Effective) -> Iterator[Violation]:
-    if not e.hidden_size or e.num_experts:
-        return
-    width, tensor = feed_forward_size(e.values), e.layout.tensor
-    if width % tensor:
+    width, tensor = e.ffn_hidden_size, e.layout.tensor
+    if width and width % tensor and (not e.num_experts or e.moe_layer_freq not in (None, 1)):
         yield Violation(
             f"a feed-forward width of {width} cannot be shared by TP = {tensor} ranks: "
             f"{width} % {tensor} = {width % tensor}",
@@ -113,10 +112,10 @@ def experts(e: Effective) -> Iterator[Violation]:
         )
 
 
-@rule("MW108", "ROCm's fork wants sequence parallelism with TP > 1", checked="validate_args")
+@rule("MW108", "ROCm's fork wants sequence parallelism with TP > 1", checked="validate_args",
+      spans=(rocm("0.10", "0.16"),))  # fmt: skip
 def rocm_sequence_parallel(e: Effective) -> Iterator[Violation]:
-    is_between = (0, 10) <= e.core < (0, 16)
-    if e.fork == "rocm" and is_between and e.layout.tensor > 1 and not e.sequence_parallel:
+    if e.layout.tensor > 1 and not e.sequence_parallel:
         yield Violation(
             f"TP = {e.layout.tensor} without sequence parallelism: this ROCm release refuses it for every model, "
             "though its message speaks of experts only",
@@ -138,7 +137,7 @@ def sequence_split(e: Effective) -> Iterator[Violation]:
 
 @rule("MW110", "sequence parallelism needs TP > 1", checked="validate_args turns it off", severity="warning")
 def sequence_parallel_alone(e: Effective) -> Iterator[Violation]:
-    if e.sequence_parallel and e.layout.tensor == 1:
+    if e.given.get("sequence_parallel") and e.layout.tensor == 1:
         message = "sequence parallelism without tensor parallelism: Megatron turns it off silently"
         yield Violation(message, ("sequence_parallel",), choices("sequence_parallel", [False]))
 
@@ -150,14 +149,101 @@ def expert_sequence_parallel(e: Effective) -> Iterator[Violation]:
         yield Violation(message, ("sequence_parallel",), choices("sequence_parallel", [True]))
 
 
-@rule("MW112", "CUDA_DEVICE_MAX_CONNECTIONS fits the layout", checked="validate_args")
-def device_connections(e: Effective) -> Iterator[Violation]:
-    value = e.environment.get("CUDA_DEVICE_MAX_CONNECTIONS")
-    sharded = e.use_torch_fsdp2 or e.use_megatron_fsdp
-    if sharded and value == "1":
+ONE_QUEUE_BY_LAYOUT = (nvidia("0.12"), rocm("0.15"))
+"""Before these, sequence parallelism or the asynchronous all-reduce of TP asked for one queue, not the layout."""
+
+
+def _queues(e: Effective) -> str:
+    return f"CUDA_DEVICE_MAX_CONNECTIONS = {e.environment.get('CUDA_DEVICE_MAX_CONNECTIONS') or 'unset'}"
+
+
+def _has_one_queue(e: Effective) -> bool:
+    return e.environment.get("CUDA_DEVICE_MAX_CONNECTIONS") == "1"
+
+
+@rule("MW112", "CUDA_DEVICE_MAX_CONNECTIONS is 1 with TP or CP", checked="validate_args", spans=ONE_QUEUE_BY_LAYOUT)
+def one_queue(e: Effective) -> Iterator[Violation]:
+    is_exempt = e.use_torch_fsdp2 or e.use_megatron_fsdp or e.overlap_moe_expert_parallel_comm
+    is_blackwell = e.gpu is not None and e.gpu.arch.startswith("sm_10")
+    if e.layout.tensor * e.layout.context > 1 and not _has_one_queue(e) and not is_exempt and not is_blackwell:
+        yield Violation(f"{_queues(e)} with TP x CP > 1: Megatron wants 1", (TP, CP))
+
+
+@rule("MW113", "CUDA_DEVICE_MAX_CONNECTIONS is 1 with sequence parallelism or an asynchronous all-reduce",
+      checked="validate_args", spans=(nvidia(until="0.12"), rocm(until="0.15")))  # fmt: skip
+def one_queue_for_overlap(e: Effective) -> Iterator[Violation]:
+    if _has_one_queue(e):
+        return
+    for dest in ("sequence_parallel", "async_tensor_model_parallel_allreduce"):
+        if e.values.get(dest):
+            yield Violation(f"{_queues(e)} with {dest}: Megatron wants 1", (dest,), choices(dest, [False]))
+            return
+
+
+@rule("MW114", "CUDA_DEVICE_MAX_CONNECTIONS is not 1 with fully sharded data parallel", checked="validate_args",
+      spans=ONE_QUEUE_BY_LAYOUT)  # fmt: skip
+def many_queues(e: Effective) -> Iterator[Violation]:
+    for dest in ("use_torch_fsdp2", "use_megatron_fsdp"):
+        if e.values.get(dest) and _has_one_queue(e):
+            yield Violation(f"CUDA_DEVICE_MAX_CONNECTIONS = 1 with {dest}: Megatron refuses it", (dest,))
+
+
+@rule("MW115", "hierarchical context-parallel sizes multiply to CP", checked="validate_args")
+def hierarchical_sizes(e: Effective) -> Iterator[Violation]:
+    sizes, context = e.hierarchical_context_parallel_sizes, e.layout.context
+    if sizes and math.prod(sizes) != context:
+        message = f"hierarchical_context_parallel_sizes {sizes} multiply to {math.prod(sizes)}, and CP = {context}"
+        yield Violation(message, ("hierarchical_context_parallel_sizes", CP), choices(CP, [math.prod(sizes)]))
+    if "a2a+p2p" in (e.cp_comm_type or ()) and not sizes:
+        message = "cp_comm_type a2a+p2p needs hierarchical_context_parallel_sizes"
+        yield Violation(message, ("cp_comm_type", "hierarchical_context_parallel_sizes"))
+
+
+@rule("MW116", "one way of context-parallel communication, or one for each layer", checked="TransformerConfig")
+def context_communication(e: Effective) -> Iterator[Violation]:
+    kinds = e.cp_comm_type or ()
+    if e.layout.context > 1 and len(kinds) > 1 and len(kinds) != e.num_layers:
+        message = f"cp_comm_type has {len(kinds)} entries for {e.num_layers} layers"
+        yield Violation(message, ("cp_comm_type", "num_layers"))
+
+
+@rule("MW117", "weights are split into a multiple of TP", checked="ModelParallelConfig")
+def weight_shards(e: Effective) -> Iterator[Violation]:
+    pairs = (("tensor_parallel_num_weight_shards", e.layout.tensor),
+             ("expert_tensor_parallel_num_weight_shards", e.layout.expert_tensor))  # fmt: skip
+    for dest, size in pairs:
+        shards = e.values.get(dest)
+        if shards and shards % size:
+            yield Violation(f"{dest} = {shards} is not a multiple of {size}", (dest, TP), choices(dest, [size]))
+
+
+@rule("MW118", "the width of an expert is a multiple of ETP", checked="nowhere: dies when the layers are built")
+def expert_width(e: Effective) -> Iterator[Violation]:
+    width, size = e.moe_ffn_hidden_size, e.layout.expert_tensor
+    if e.num_experts and width and width % size:
         yield Violation(
-            "CUDA_DEVICE_MAX_CONNECTIONS = 1 with fully sharded data parallel: Megatron refuses it",
-            ("use_torch_fsdp2" if e.use_torch_fsdp2 else "use_megatron_fsdp",),
+            f"experts of width {width} cannot be shared by ETP = {size} ranks: {width} % {size} = {width % size}",
+            ("expert_tensor_parallel_size", "moe_ffn_hidden_size"),
+            choices("expert_tensor_parallel_size", divisors(width, size)),
         )
-    elif not sharded and e.layout.tensor * e.layout.context > 1 and value != "1":
-        yield Violation(f"CUDA_DEVICE_MAX_CONNECTIONS = {value or 'unset'} with TP x CP > 1: Megatron wants 1", (TP,))
+
+
+@rule("MW119", "a number of distributed optimizer instances divides DP", checked="initialize_model_parallel")
+def optimizer_instances(e: Effective) -> Iterator[Violation]:
+    instances, data = e.num_distributed_optimizer_instances or 1, e.layout.data or 0
+    if (e.fork, e.core) < ("nvidia", (0, 12)) or ("rocm", (0,)) <= (e.fork, e.core) < ("rocm", (0, 15)):
+        sizes = {"DP": data}
+    else:
+        sizes = {"DP x CP": data * e.layout.context, "expert DP": e.layout.expert_data or 0}
+    for name, size in sizes.items():
+        if size % instances:
+            message = f"{instances} instances of the distributed optimizer do not divide {name} = {size}"
+            yield Violation(message, ("num_distributed_optimizer_instances",),
+                            choices("num_distributed_optimizer_instances", divisors(size, instances)))  # fmt: skip
+
+
+needs("MW120", "latent attention with TP needs sequence parallelism in older releases",
+      when={"multi_latent_attention": ON, TP: tuple(range(2, 129))}, need={"sequence_parallel": ON},
+      spans=(nvidia(until="0.16"), rocm(until="0.16")))  # fmt: skip
+needs("MW121", "TP communication can only overlap with sequence parallelism",
+      when={"tp_comm_overlap": ON}, need={"sequence_parallel": ON})  # fmt: skip

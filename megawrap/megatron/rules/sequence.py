@@ -1,20 +1,26 @@
-"""MW3xx: sequence, positions, attention, recomputation, number formats. Sources as in ``batch``."""
+"""MW30x: sequence, positions, attention. Sources: validate_args and TransformerConfig of Megatron-LM core_v0.19.0, and
+older ones where a rule says so."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from megawrap.megatron.rules.registry import Effective, Violation, choices, divisors, multiples, rule
+from megawrap.megatron.effective import Effective
+from megawrap.megatron.rules.registry import (
+    OFF, ON, Violation, choices, divisors, multiples, needs, nvidia, rocm, rule,
+)  # fmt: skip
 
 
 @rule("MW301", "positions reach as far as the sequence", checked="validate_args")
 def positions(e: Effective) -> Iterator[Violation]:
-    if e.seq_length and e.max_position_embeddings and e.seq_length > e.max_position_embeddings:
-        yield Violation(
-            f"sequences of {e.seq_length} tokens, but positions for {e.max_position_embeddings}",
-            ("seq_length", "max_position_embeddings"),
-            choices("seq_length", [e.max_position_embeddings]),
-        )
+    for dest in ("seq_length", "decoder_seq_length"):
+        length, reach = e.values.get(dest), e.max_position_embeddings
+        if length and reach and length > reach:
+            yield Violation(
+                f"sequences of {length} tokens, but positions for {reach}",
+                (dest, "max_position_embeddings"),
+                choices(dest, [reach]),
+            )
 
 
 @rule("MW302", "with context parallelism the sequence is a multiple of 2 x CP", checked="validate_args")
@@ -48,12 +54,89 @@ def transformer_engine(e: Effective) -> Iterator[Violation]:
             yield Violation(message, (name, "transformer_impl"), choices(name, [off]))
 
 
-@rule("MW305", "recomputing whole layers needs a method and a number of layers", checked="TransformerConfig")
-def recompute(e: Effective) -> Iterator[Violation]:
-    if e.recompute_granularity == "full":
-        for dest, value in (("recompute_method", "uniform"), ("recompute_num_layers", 1)):
-            if not e.values.get(dest):
-                message = f"recompute granularity full needs {dest}"
-                yield Violation(message, (dest, "recompute_granularity"), choices(dest, [value]))
-    if e.recompute_granularity == "selective" and e.recompute_method:
-        yield Violation("selective recomputation takes no method", ("recompute_method", "recompute_granularity"))
+@rule("MW306", "one kind of positions", checked="validate_args")
+def position_kind(e: Effective) -> Iterator[Violation]:
+    kind = e.position_embedding_type
+    if e.values.get("add_position_embedding") is False and kind != "rope":
+        message = f"no_position_embedding is an older word for rope, and position_embedding_type is {kind}"
+        yield Violation(message, ("add_position_embedding", "position_embedding_type"))
+    if kind == "mrope" and not e.mrope_section:
+        yield Violation("position_embedding_type = mrope needs mrope_section", ("mrope_section",))
+    if kind == "relative" and e.transformer_impl == "local":
+        message = "relative positions need Transformer Engine, and transformer_impl is local"
+        yield Violation(message, ("position_embedding_type", "transformer_impl"))
+
+
+needs("MW307", "multi-token prediction works with rotary positions or none",
+      when={"mtp_num_layers": ON}, need={"position_embedding_type": ("rope", "none")})  # fmt: skip
+needs("MW308", "interleaved rotary positions are not for latent attention",
+      when={"rotary_interleaved": ON}, need={"multi_latent_attention": OFF}, checked="TransformerConfig")  # fmt: skip
+needs("MW309", "fused rotary positions of latent attention are for yarn",
+      when={"multi_latent_attention": ON, "apply_rope_fusion": ON}, need={"rope_type": ("yarn", None)},
+      checked="TransformerConfig", spans=(nvidia("0.13"), rocm("0.15")))  # fmt: skip
+needs("MW310", "latent attention has no key/value groups",
+      when={"multi_latent_attention": ON}, need={"group_query_attention": OFF},
+      spans=(nvidia("0.16"), rocm("0.16")))  # fmt: skip
+needs("MW311", "fused down-projections are those of latent attention",
+      when={"mla_down_proj_fusion": ON}, need={"multi_latent_attention": ON})  # fmt: skip
+needs("MW312", "rope_type is for latent attention",
+      when={"multi_latent_attention": OFF, "rope_type": ON}, need={"rope_type": ("rope",)},
+      checked="TransformerConfig", spans=(nvidia("0.12"), rocm("0.15")))  # fmt: skip
+needs("MW313", "the gated output is not for latent attention",
+      when={"attention_output_gate": ON}, need={"multi_latent_attention": OFF, "fused_single_qkv_rope": OFF},
+      checked="TransformerConfig")  # fmt: skip
+needs("MW314", "local attention is a layer specification of its own",
+      when={"attention_backend": ("local",)}, need={"spec": ON})  # fmt: skip
+needs("MW315", "fused single rope was not for interleaved rotary positions",
+      when={"rotary_interleaved": ON, "apply_rope_fusion": ON}, need={"rotary_interleaved": OFF},
+      checked="TransformerConfig", spans=(nvidia(until="0.13"), rocm(until="0.15")))  # fmt: skip
+
+
+needs("MW322", "rotary positions of latent attention were not fused",
+      when={"multi_latent_attention": ON}, need={"apply_rope_fusion": OFF}, checked="TransformerConfig",
+      spans=(nvidia("0.11", "0.13"),))  # fmt: skip
+needs("MW320", "interleaved rotary positions wanted to hear of Megatron Core",
+      when={"rotary_interleaved": ON}, need={"deprecated_use_mcore_models": ON}, spans=(rocm(until="0.16"),))  # fmt: skip
+needs("MW321", "multi-token prediction was not for context parallelism",
+      when={"mtp_num_layers": ON}, need={"context_parallel_size": (1,)}, spans=(nvidia(until="0.14"),))  # fmt: skip
+
+
+@rule("MW316", "a window is two sizes", checked="nowhere: dies in the first step")
+def window(e: Effective) -> Iterator[Violation]:
+    size = e.window_size
+    if isinstance(size, list | tuple) and len(size) != 2:
+        yield Violation(f"window_size takes two sizes (left, right), not {len(size)}", ("window_size",))
+
+
+@rule("MW317", "layers without rotary positions follow a pattern of the layers", checked="TransformerConfig")
+def no_rope(e: Effective) -> Iterator[Violation]:
+    pattern, layers = e.no_rope_freq, e.num_layers
+    if not pattern or not layers:
+        return
+    if e.flash_decode:
+        yield Violation("no_rope_freq does not work with flash_decode", ("no_rope_freq", "flash_decode"))
+    if isinstance(pattern, int) and layers % pattern:
+        message = f"{layers} layers are not a multiple of no_rope_freq = {pattern}"
+        yield Violation(message, ("no_rope_freq", "num_layers"), choices("no_rope_freq", divisors(layers, pattern)))
+
+
+@rule("MW318", "the largest attention logit is clipped by a share of it", checked="validate_args")
+def clip(e: Effective) -> Iterator[Violation]:
+    if not e.qk_clip:
+        return
+    if not 0 < (e.qk_clip_alpha or 0) < 1:
+        yield Violation(f"qk_clip_alpha = {e.qk_clip_alpha} is not between 0 and 1", ("qk_clip_alpha",))
+    if (e.qk_clip_threshold or 0) <= 0:
+        yield Violation(f"qk_clip_threshold = {e.qk_clip_threshold} is not above 0", ("qk_clip_threshold",))
+
+
+@rule("MW319", "hybrid context parallelism packs sequences", checked="validate_args")
+def hybrid_context(e: Effective) -> Iterator[Violation]:
+    if not e.hybrid_context_parallel:
+        return
+    wrong = {"pipeline_model_parallel_size": e.layout.pipeline > 1, "use_megatron_fsdp": bool(e.use_megatron_fsdp),
+             "dataloader_type": e.dataloader_type != "single",
+             "calculate_per_token_loss": not e.calculate_per_token_loss}  # fmt: skip
+    for dest in (name for name, is_wrong in wrong.items() if is_wrong):
+        message = f"hybrid_context_parallel does not work with {dest} = {e.values.get(dest)}"
+        yield Violation(message, (dest, "hybrid_context_parallel"))

@@ -1,0 +1,203 @@
+"""What Megatron will work with: the parsed arguments after the changes that it makes to them without being asked.
+
+Sources: ``validate_args`` of Megatron-LM core_v0.9.0 to main of 2026-08 and of ROCm/Megatron-LM 2025-08 and 2026-02.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from megawrap.hardware.table import Gpu
+from megawrap.megatron.layout import Layout
+
+
+@dataclasses.dataclass(frozen=True)
+class Change:
+    """``dest`` becomes ``value``, in place of ``before``, because of ``reason``."""
+
+    dest: str
+    before: Any
+    value: Any
+    reason: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Effective:
+    """Every argument (``dest`` → value, defaults included) as Megatron will use it, and where it runs. ``given`` holds
+    what the configuration itself sets, before any change."""
+
+    values: Mapping[str, Any]
+    given: Mapping[str, Any]
+    changes: tuple[Change, ...]
+    layout: Layout
+    fork: str
+    core: tuple[int, ...]
+    environment: Mapping[str, str | None]
+    gpu: Gpu | None = None
+
+    def __getattr__(self, dest: str) -> Any:
+        return self.values.get(dest)
+
+    @classmethod
+    def of(
+        cls,
+        defaults: Mapping[str, Any],
+        given: Mapping[str, Any],
+        world_size: int,
+        fork: str,
+        core: tuple[int, ...],
+        environment: Mapping[str, str | None],
+        gpu: Gpu | None = None,
+    ) -> Effective:
+        """From the target's ``defaults`` and what the configuration gives."""
+        values = {**defaults, **given}
+        changes = tuple(_settle(values, world_size, fork, core))
+        return cls(values, given, changes, Layout.of(values, world_size), fork, core, environment, gpu)
+
+
+@dataclasses.dataclass
+class _Draft:
+    """Values on their way to being final."""
+
+    values: dict[str, Any]
+    world_size: int
+    fork: str
+    core: tuple[int, ...]
+
+    def __getattr__(self, dest: str) -> Any:
+        return self.values.get(dest)
+
+    def since(self, nvidia: tuple[int, ...], rocm: tuple[int, ...]) -> bool:
+        """Whether the target is as new as the release of its fork."""
+        return self.core >= (nvidia if self.fork == "nvidia" else rocm)
+
+
+Proposal = Iterator[tuple[str, Any, str]]
+
+
+def _settle(values: dict[str, Any], world_size: int, fork: str, core: tuple[int, ...]) -> Iterator[Change]:
+    """Apply every step to ``values``, telling each change of an argument that the target has."""
+    draft = _Draft(values, world_size, fork, core)
+    for step in STEPS:
+        for dest, value, reason in step(draft):
+            if dest in values and values[dest] != value:
+                yield Change(dest, values[dest], value, reason)
+                values[dest] = value
+
+
+def _old_names(e: _Draft) -> Proposal:
+    if e.recompute_activations:
+        yield "recompute_granularity", "selective", "recompute_activations is its older name"
+    if e.use_rotary_position_embeddings:
+        yield "position_embedding_type", "rope", "use_rotary_position_embeddings is its older name"
+    if e.enable_cuda_graph and "cuda_graph_impl" in e.values:
+        yield "cuda_graph_impl", "local", "enable_cuda_graph is its older name"
+    if e.external_cuda_graph and "cuda_graph_impl" in e.values:
+        yield "cuda_graph_impl", "transformer_engine", "external_cuda_graph is its older name"
+
+
+def _layout(e: _Draft) -> Proposal:
+    tensor = e.tensor_model_parallel_size
+    if e.expert_tensor_parallel_size is None:
+        yield "expert_tensor_parallel_size", tensor, "experts are split over TP as the rest is"
+    if tensor == 1 and e.sequence_parallel:
+        yield "sequence_parallel", False, "there is no tensor parallelism"
+    if not (e.pipeline_model_parallel_size or 0) > 1 or not _is_interleaved(e.values):
+        yield "overlap_p2p_comm", False, "the pipeline schedule is not interleaved"
+        yield "align_param_gather", False, "the pipeline schedule is not interleaved"
+
+
+def _is_interleaved(values: Mapping[str, Any]) -> bool:
+    names = (
+        "num_layers_per_virtual_pipeline_stage",
+        "num_virtual_stages_per_pipeline_rank",
+        "pipeline_model_parallel_layout",
+    )
+    return any(values.get(name) for name in names)
+
+
+def _batch(e: _Draft) -> Proposal:
+    micro = e.micro_batch_size
+    data = Layout.of(e.values, e.world_size).data
+    if e.global_batch_size is None and micro and data:
+        yield "global_batch_size", micro * data, "one micro-batch on each data-parallel rank"
+    yield from _unset(e, eval_global_batch_size=e.global_batch_size, eval_micro_batch_size=micro)
+
+
+def _unset(e: _Draft, **defaults: Any) -> Proposal:
+    for dest, value in defaults.items():
+        if e.values.get(dest) is None and value is not None:
+            yield dest, value, "it follows from the others"
+
+
+def _dimensions(e: _Draft) -> Proposal:
+    hidden, heads = e.hidden_size, e.num_attention_heads
+    if hidden:
+        yield from _unset(e, ffn_hidden_size=int(4 * hidden * 2 / 3 / 64) * 64 if e.swiglu else 4 * hidden)
+    if hidden and heads and hidden % heads == 0:
+        yield from _unset(e, kv_channels=hidden // heads)
+    if e.num_experts == 0:
+        yield "num_experts", None, "0 stands for a dense model"
+    if e.num_experts or not e.since((0, 13), (0, 15)):
+        yield from _unset(e, moe_ffn_hidden_size=e.ffn_hidden_size)
+
+
+def _experts(e: _Draft) -> Proposal:
+    for dest in ("moe_router_load_balancing_type", "moe_aux_loss_coeff"):
+        value = e.values.get(dest)
+        if isinstance(value, list) and len(value) == 1:
+            yield dest, value[0], "a list of one is that one"
+
+
+def _activation(e: _Draft) -> Proposal:
+    if e.position_embedding_type != "rope":
+        yield "apply_rope_fusion", False, "positions are not rotary"
+    if e.add_bias_linear:
+        yield "add_qkv_bias", True, "all linear layers have biases"
+    else:
+        yield "bias_gelu_fusion", False, "there are no biases to fuse"
+    if e.apply_query_key_layer_scaling:
+        yield "attention_softmax_in_fp32", True, "apply_query_key_layer_scaling needs it"
+
+
+def _precision(e: _Draft) -> Proposal:
+    if e.fp16 and not e.loss_scale:
+        yield "check_for_nan_in_loss_and_grad", False, "dynamic loss scaling meets NaN on purpose"
+    if e.bf16 and e.grad_reduce_in_bf16:
+        yield "accumulate_allreduce_grads_in_fp32", False, "grad_reduce_in_bf16 is set"
+    elif e.bf16 and e.values.get("main_grads_dtype", "fp32") == "fp32":
+        yield "accumulate_allreduce_grads_in_fp32", True, "bf16 gradients are accumulated in fp32"
+    if e.use_torch_fsdp2 and e.fp8_param_gather:
+        yield "fp8_param_gather", False, "FSDP2 gathers bf16 parameters"
+    if e.fp8 and e.fp8_recipe == "tensorwise" and e.stream_ckpt_dequant:
+        yield "stream_ckpt_dequant", False, "tensorwise scales cannot be found slice by slice"
+
+
+def _sharding(e: _Draft) -> Proposal:
+    if e.use_megatron_fsdp and e.since((0, 18), (0, 18)):
+        yield "use_distributed_optimizer", True, "Megatron-FSDP is built on it"
+        yield "reuse_grad_buf_for_mxfp8_param_ag", False, "Megatron-FSDP has no such buffer"
+    if e.optimizer not in (None, "adam", "sgd") and e.since((0, 18), (0, 18)):
+        yield "use_distributed_optimizer", False, f"{e.optimizer} is sharded layer by layer"
+
+
+def _storage(e: _Draft) -> Proposal:
+    if e.data_path and e.split is None:
+        yield "split", "969, 30, 1", "it is not set"
+    yield from _unset(e, dataloader_type="single")
+    if e.async_save and e.ckpt_format != "torch" and e.values.get("use_persistent_ckpt_worker") is False:
+        if e.since((0, 16), (0, 16)):
+            yield "async_save", False, "use_persistent_ckpt_worker is not set"
+    if e.moe_use_upcycling:
+        yield "no_load_optim", True, "upcycled weights have no optimizer state"
+        yield "no_load_rng", True, "upcycled weights have no random state"
+    if e.skip_train and e.since((0, 17), (0, 17)):
+        yield "no_load_optim", True, "nothing is trained"
+
+
+STEPS: tuple[Callable[[_Draft], Proposal], ...] = (
+    _old_names, _layout, _batch, _dimensions, _experts, _activation, _precision, _sharding, _storage,
+)  # fmt: skip
+"""In the order of validate_args, where a later one builds on an earlier one."""

@@ -1,0 +1,326 @@
+"""A process that answers: would this Megatron-LM accept these arguments? One JSON object a line, in and out.
+
+Run as a script by the Python that has the target (``worker.py [SOURCE_TREE]``), so it imports nothing of megawrap. It
+asks Megatron itself, in the order of a launch: its parser, ``validate_args``, the model, data-parallel and optimizer
+configs, the micro-batch calculator, the learning-rate scheduler and, over PyTorch's fake process group, the parallel
+groups. No GPU is needed: where Megatron asks one for its compute capability it hears 9, as MI300X and H100 report, and
+where it asks for Transformer Engine it hears of a recent one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import dataclasses
+import importlib.machinery
+import importlib.util
+import io
+import json
+import os
+import sys
+import traceback
+import types
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+TRANSFORMER_ENGINE = "2.14.0"
+# What the stand-in for megatron.training offers to modules that import it by name; nothing of it is ever called.
+_UNUSED = ("get_args", "get_timers", "get_adlr_autoresume", "get_tokenizer", "get_wandb_writer", "get_one_logger",
+           "get_signal_handler", "get_tensorboard_writer", "initialize_megatron", "pretrain")  # fmt: skip
+
+
+def serve(source_tree: str | None) -> None:
+    """Answer requests ``{"argv", "environment", "world_size", "want"}`` until stdin ends. An answer is ``{"stage": null
+    or where it was rejected, "message", "values": {dest: value of every dest in want}}``."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # Megatron prints on stdout
+    warnings.simplefilter("ignore")
+    if source_tree:
+        sys.path.insert(0, source_tree)
+    target = Target()
+    answers.write(json.dumps({"ready": True, "file": target.arguments.__file__}) + "\n")
+    answers.flush()
+    for line in sys.stdin:
+        answers.write(json.dumps(target.judge(json.loads(line)), default=str) + "\n")
+        answers.flush()
+
+
+class Target:
+    """The Megatron-LM of this process."""
+
+    def __init__(self) -> None:
+        _lighten()
+        import megatron.training.arguments as arguments
+
+        self.arguments: Any = arguments
+        self.patch: Any = getattr(arguments, "get_patch_args", None)
+        if hasattr(arguments, "add_megatron_arguments"):
+            self._keep_parser()
+        _pretend()
+
+    def _keep_parser(self) -> None:
+        """Build the parser once: that takes fifty times as long as all the rest of a case."""
+        parser = self.arguments.add_megatron_arguments(argparse.ArgumentParser(allow_abbrev=False))
+        parser = self.patch(parser) if self.patch else parser
+        lists = {action: action.default for action in parser._actions if isinstance(action.default, list)}
+
+        def kept(_new: argparse.ArgumentParser) -> argparse.ArgumentParser:
+            for action, default in lists.items():  # validate_args appends to some of them
+                action.default = list(default)
+            return parser
+
+        for action, default in lists.items():
+            lists[action] = list(default)
+        self.arguments.add_megatron_arguments, self.patch = kept, None
+
+    def judge(self, case: dict[str, Any]) -> dict[str, Any]:
+        """The verdict on one configuration."""
+        with _surroundings(case):
+            return self._judge(case["world_size"], case.get("want", ()))
+
+    def _judge(self, world_size: int, want: tuple[str, ...]) -> dict[str, Any]:
+        stage, args = "parse_args", None
+        try:
+            args = self._parse()
+            for stage, run in self._stages(args, world_size):
+                run()
+        except BaseException as problem:
+            if isinstance(problem, KeyboardInterrupt):
+                raise
+            where = traceback.extract_tb(problem.__traceback__)[-1]
+            place = f"{'/'.join(where.filename.split('/')[-3:])}:{where.lineno}"
+            message = f"{type(problem).__name__}: {problem}".removesuffix(": ")[:2000]
+            return {"stage": stage, "message": message, "where": place, "line": where.line, "values": {}}
+        return {"stage": None, "message": "", "values": {dest: _plain(getattr(args, dest, None)) for dest in want}}
+
+    def _parse(self) -> Any:
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            try:
+                return self.arguments.parse_args(extra_args_provider=self.patch)
+            except SystemExit:
+                raise ValueError(said.getvalue().strip().rpartition("error: ")[2]) from None
+
+    def _stages(self, args: Any, world_size: int) -> list[tuple[str, Callable[[], object]]]:
+        return [
+            ("validate_args", lambda: self.arguments.validate_args(args, {})),
+            ("TransformerConfig", lambda: _core_config(self.arguments)(args)),
+            ("DistributedDataParallelConfig", lambda: _ddp_config(args)),
+            ("OptimizerConfig", lambda: _optimizer_config(args)),
+            ("num_microbatches_calculator", lambda: _micro_batches(args)),
+            ("OptimizerParamScheduler", lambda: _scheduler(args)),
+            ("initialize_model_parallel", lambda: _groups(args, world_size)),
+        ]
+
+
+@contextlib.contextmanager
+def _surroundings(case: dict[str, Any]) -> Iterator[None]:
+    """The words, the environment and the silence that one case wants; what it changes is put back."""
+    environment, words = dict(os.environ), sys.argv
+    for name, value in case.get("environment", {}).items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+    os.environ.update(RANK="0", WORLD_SIZE=str(case["world_size"]), LOCAL_RANK="0")
+    sys.argv = ["pretrain_gpt.py", *case["argv"]]
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            yield
+    finally:
+        sys.argv = words
+        os.environ.clear()
+        os.environ.update(environment)
+
+
+def _lighten() -> None:
+    """Make ``megatron.training`` an empty package, whose own ``__init__`` would import the whole training program, and
+    put a stub in the place of Triton where there is none."""
+    import torch._dynamo
+    import torch._inductor.utils  # these probe Triton when they are imported: before the stub is there
+    import torch.utils.cpp_extension
+
+    with contextlib.suppress(ImportError):
+        import torch._inductor.runtime.triton_compat  # noqa: F401
+    if importlib.util.find_spec("triton") is None:
+        _stub("triton", jit=lambda fn=None, **_: fn if fn else (lambda inner: inner), cdiv=lambda a, b: -(-a // b))
+        _stub("triton.language", constexpr=int)
+    torch.utils.cpp_extension.load_inline = _no_compiler  # ROCm 2026-02 compiles a kernel when it is imported
+    found = importlib.util.find_spec("megatron.core")
+    if found is None or found.origin is None:
+        sys.exit("there is no megatron.core here")
+    folder = os.path.join(os.path.dirname(os.path.dirname(found.origin)), "training")
+    package = _stub("megatron.training", **dict.fromkeys(_UNUSED, _unused))
+    package.__path__ = [folder]
+    for name in ("print_rank_0", "print_rank_last", "is_last_rank"):
+        setattr(package, name, _unused)
+
+
+def _stub(name: str, **members: Any) -> Any:
+    module: Any = types.ModuleType(name)
+    module.__dict__.update(members)
+    module.__getattr__ = lambda attribute: _missing(name, attribute)
+    module.__spec__ = importlib.machinery.ModuleSpec(name, None)
+    sys.modules[name] = module
+    parent, _, child = name.rpartition(".")
+    if parent in sys.modules:
+        setattr(sys.modules[parent], child, module)
+    return module
+
+
+def _missing(module: str, attribute: str) -> Any:
+    if attribute.startswith("__"):
+        raise AttributeError(attribute)
+    return _unused
+
+
+def _unused(*_args: object, **_kwargs: object) -> None:
+    """Stands where only the name is needed."""
+
+
+def _pretend() -> None:
+    """What a GPU node would answer."""
+    import torch
+    from megatron.core import utils
+    from megatron.core.models.common.embeddings import rope_utils
+    from megatron.core.transformer.moe import moe_utils
+    from packaging.version import Version
+
+    cuda: Any = torch.cuda
+    cuda.get_device_properties = lambda *_: types.SimpleNamespace(major=9, minor=4, multi_processor_count=304)
+    cuda.get_device_capability = lambda *_: (9, 4)
+    te: Any = utils
+    te._te_version = Version(TRANSFORMER_ENGINE)
+    te.get_te_version = lambda: Version(TRANSFORMER_ENGINE)
+    for name in ("HAVE_APPLY_ROPE_FUSION", "fused_apply_rotary_pos_emb", "fused_apply_rotary_pos_emb_thd"):
+        setattr(rope_utils, name, getattr(rope_utils, name, None) or _unused)
+    for name in ("permute", "permute_with_probs", "sort_chunks_by_index", "sort_chunks_by_index_with_probs", "unpermute"):
+        setattr(moe_utils, f"fused_{name}", getattr(moe_utils, f"fused_{name}", None) or _unused)
+    if "transformer_engine" not in sys.modules:
+        for name in ("transformer_engine", "transformer_engine.pytorch", "transformer_engine.pytorch.optimizers"):
+            _stub(name).__path__ = []
+        sys.modules["transformer_engine.pytorch.optimizers"].FusedAdam = _Adam  # type: ignore[attr-defined]
+
+
+def _no_compiler(*_args: object, **_kwargs: object) -> None:
+    raise RuntimeError("nothing is compiled here")
+
+
+class _Adam:
+    """The signature that Megatron looks for in Transformer Engine's Adam."""
+
+    def __init__(
+        self, master_weight_dtype: Any, exp_avg_dtype: Any, exp_avg_sq_dtype: Any, use_decoupled_grad: Any
+    ) -> None: ...
+
+
+def _core_config(arguments: Any) -> Callable[[Any], object]:
+    if hasattr(arguments, "core_transformer_config_from_args"):
+        found: Callable[[Any], object] = arguments.core_transformer_config_from_args
+        return found
+    from megatron.training import argument_utils
+
+    later: Callable[[Any], object] = argument_utils.core_transformer_config_from_args
+    return later
+
+
+def _fields(config: Any, args: Any) -> dict[str, Any]:
+    return {field.name: getattr(args, field.name) for field in dataclasses.fields(config) if hasattr(args, field.name)}
+
+
+def _ddp_config(args: Any) -> None:
+    """As training.get_model makes it."""
+    from megatron.core.distributed import DistributedDataParallelConfig
+
+    if getattr(args, "use_torch_fsdp2", False):
+        return
+    given = _fields(DistributedDataParallelConfig, args)
+    named = {field.name for field in dataclasses.fields(DistributedDataParallelConfig)}
+    renamed = {"grad_reduce_in_fp32": "accumulate_allreduce_grads_in_fp32", "num_buckets": "ddp_num_buckets",
+               "bucket_size": "ddp_bucket_size", "average_in_collective": "ddp_average_in_collective"}  # fmt: skip
+    given.update({new: getattr(args, old) for new, old in renamed.items() if new in named and hasattr(args, old)})
+    DistributedDataParallelConfig(**given)
+
+
+def _optimizer_config(args: Any) -> None:
+    from megatron.core.optimizer import OptimizerConfig
+
+    OptimizerConfig(**_fields(OptimizerConfig, args))
+
+
+def _micro_batches(args: Any) -> None:
+    from megatron.core import num_microbatches_calculator as calculator
+
+    calculator.destroy_num_microbatches_calculator()
+    calculator.init_num_microbatches_calculator(
+        1, getattr(args, "rampup_batch_size", None), args.global_batch_size, args.micro_batch_size,
+        args.data_parallel_size, getattr(args, "decrease_batch_size_if_needed", False),
+    )  # fmt: skip
+
+
+def _scheduler(args: Any) -> None:
+    """As training.get_optimizer_param_scheduler makes it."""
+    from megatron.core.optimizer_param_scheduler import OptimizerParamScheduler
+
+    if getattr(args, "skip_train", False):
+        return
+    if args.train_iters:
+        steps, unit = args.train_iters, args.global_batch_size
+        decay, warmup, wsd = args.lr_decay_iters, args.lr_warmup_iters, args.lr_wsd_decay_iters
+    elif args.train_samples:
+        steps, unit = args.train_samples, 1
+        decay, warmup, wsd = args.lr_decay_samples, args.lr_warmup_samples, args.lr_wsd_decay_samples
+    else:
+        raise ValueError("either train-iters or train-samples should be provided.")
+    decay = (steps if decay is None else decay) * unit
+    fraction = args.lr_warmup_fraction
+    OptimizerParamScheduler(
+        types.SimpleNamespace(param_groups=[]),  # type: ignore[arg-type]
+        init_lr=args.lr_warmup_init,
+        max_lr=args.lr,
+        min_lr=args.min_lr,
+        lr_warmup_steps=warmup * unit if fraction is None else fraction * decay,
+        lr_decay_steps=decay,
+        lr_decay_style=args.lr_decay_style,
+        start_wd=args.start_weight_decay,
+        end_wd=args.end_weight_decay,
+        wd_incr_steps=steps * unit,
+        wd_incr_style=args.weight_decay_incr_style,
+        use_checkpoint_opt_param_scheduler=args.use_checkpoint_opt_param_scheduler,
+        override_opt_param_scheduler=args.override_opt_param_scheduler,
+        wsd_decay_steps=None if wsd is None else wsd * unit,
+        lr_wsd_decay_style=args.lr_wsd_decay_style,
+    )
+
+
+def _groups(args: Any, world_size: int) -> None:
+    import torch.distributed as dist
+    from megatron.core import parallel_state
+    from torch.testing._internal.distributed.fake_pg import FakeStore
+
+    dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=world_size)
+    module: Any = dist
+    real = dist.new_group
+    module.new_group = lambda *args, **named: real(*args, **{**named, "backend": None})  # gloo ones too
+    try:
+        parallel_state.initialize_model_parallel(
+            args.tensor_model_parallel_size,
+            args.pipeline_model_parallel_size,
+            args.virtual_pipeline_model_parallel_size,
+            context_parallel_size=args.context_parallel_size,
+            expert_model_parallel_size=args.expert_model_parallel_size,
+            expert_tensor_parallel_size=args.expert_tensor_parallel_size,
+            num_distributed_optimizer_instances=args.num_distributed_optimizer_instances,
+        )
+    finally:
+        module.new_group = real
+        parallel_state.destroy_model_parallel()
+        dist.destroy_process_group()
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, bool | int | float | str | None) else getattr(value, "name", str(value))
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1] if len(sys.argv) > 1 else None)

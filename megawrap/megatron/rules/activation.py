@@ -1,0 +1,93 @@
+"""MW38x: activations, fused kernels, determinism. Sources: validate_args, TransformerConfig and language_module of
+Megatron-LM core_v0.19.0."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from megawrap.megatron.effective import Effective
+from megawrap.megatron.rules.registry import OFF, ON, Violation, choices, needs, nvidia, rocm, rule
+
+NCCL_ALGORITHMS = ("Ring", "CollnetDirect", "CollnetChain", "^NVLS")
+DETERMINISTIC = {"NVTE_ALLOW_NONDETERMINISTIC_ALGO": ("0",), "CUBLAS_WORKSPACE_CONFIG": (":4096:8", ":16:8")}
+
+
+needs("MW380", "one activation",
+      when={"swiglu": ON}, need={"squared_relu": OFF, "quick_geglu": OFF}, checked="TransformerConfig")  # fmt: skip
+needs("MW381", "the fused norm of the residual stream is RMSNorm",
+      when={"fused_residual_rmsnorm": ON}, need={"normalization": ("RMSNorm",)}, checked="TransformerConfig")  # fmt: skip
+needs("MW382", "Transformer Engine's activation comes without a fused bias",
+      when={"use_te_activation_func": ON, "swiglu": ON}, need={"bias_swiglu_fusion": OFF},
+      checked="TransformerConfig")  # fmt: skip
+needs("MW383", "Transformer Engine's activation comes without a fused bias",
+      when={"use_te_activation_func": ON, "swiglu": OFF}, need={"bias_gelu_fusion": OFF},
+      checked="TransformerConfig")  # fmt: skip
+needs("MW389", "Transformer Engine has GeLU, SiLU and ReLU",
+      when={"use_te_activation_func": ON}, need={"squared_relu": OFF, "quick_geglu": OFF},
+      checked="TransformerConfig")  # fmt: skip
+needs("MW384", "cross entropy is fused by Megatron's own kernel",
+      when={"cross_entropy_loss_fusion": ON}, need={"cross_entropy_fusion_impl": ("native", "linear")},
+      spans=(nvidia("0.18"),))  # fmt: skip
+
+
+@rule("MW385", "fused activations are GeLU and SiLU", checked="TransformerConfig")
+def fused(e: Effective) -> Iterator[Violation]:
+    if e.squared_relu and not e.swiglu and e.bias_gelu_fusion:
+        message = "squared_relu with bias_gelu_fusion: only GeLU and SiLU are fused"
+        yield Violation(message, ("squared_relu", "bias_gelu_fusion"), choices("bias_gelu_fusion", [False]))
+    if e.glu_linear_offset and not e.quick_geglu and (e.bias_swiglu_fusion if e.swiglu else e.bias_gelu_fusion):
+        dest = "bias_swiglu_fusion" if e.swiglu else "bias_gelu_fusion"
+        message = f"glu_linear_offset = {e.glu_linear_offset} with {dest}: only quick_geglu has an offset"
+        yield Violation(message, ("glu_linear_offset", dest), choices(dest, [False]))
+
+
+@rule("MW386", "a run that repeats exactly", checked="validate_args")
+def deterministic(e: Effective) -> Iterator[Violation]:
+    if not e.deterministic_mode:
+        return
+    if e.cross_entropy_loss_fusion:
+        message = "deterministic_mode does not work with cross_entropy_loss_fusion"
+        yield Violation(message, ("cross_entropy_loss_fusion", "deterministic_mode"),
+                        choices("cross_entropy_loss_fusion", [False]))  # fmt: skip
+    algorithms = e.environment.get("NCCL_ALGO")
+    must_be_set = e.core < (0, 17) or e.fork == "rocm"
+    known = (*NCCL_ALGORITHMS, "Tree") if must_be_set else NCCL_ALGORITHMS
+    words = (algorithms or "").split(",")
+    if (algorithms is None and must_be_set) or (algorithms is not None and not set(words) <= set(known)):
+        message = f"NCCL_ALGO = {algorithms or 'unset'} with deterministic_mode: it must be of {', '.join(known)}"
+        yield Violation(message, ("deterministic_mode",))
+    for name, legal in DETERMINISTIC.items():
+        value = e.environment.get(name)
+        if value is not None and value not in legal and not must_be_set:
+            message = f"{name} = {value} with deterministic_mode: it must be {' or '.join(legal)}"
+            yield Violation(message, ("deterministic_mode",))
+
+
+@rule("MW387", "the attention backend and its variables agree", checked="nowhere: dies when the model is built",
+      spans=(nvidia("0.10"), rocm("0.10")))  # fmt: skip
+def attention_variables(e: Effective) -> Iterator[Violation]:
+    wanted = BACKENDS.get(str(e.attention_backend))
+    if wanted is None:
+        return
+    for name, value in zip(("NVTE_FLASH_ATTN", "NVTE_FUSED_ATTN", "NVTE_UNFUSED_ATTN"), wanted, strict=True):
+        actual = e.environment.get(name)
+        if actual is not None and actual != value:
+            message = f"{name} = {actual}, and attention_backend = {e.attention_backend} wants {value} or unset"
+            yield Violation(message, ("attention_backend",))
+
+
+BACKENDS = {"flash": "100", "fused": "010", "unfused": "001", "local": "000", "auto": "111"}
+"""The backend → the only values that Megatron takes of NVTE_FLASH_ATTN, NVTE_FUSED_ATTN and NVTE_UNFUSED_ATTN."""
+
+
+@rule("MW388", "scaling by layer is said to Transformer Engine too", checked="nowhere: dies when the layers are built")
+def layer_scaling(e: Effective) -> Iterator[Violation]:
+    variable = e.environment.get("NVTE_APPLY_QK_LAYER_SCALING", "0") or "0"
+    if e.transformer_impl == "local":
+        return
+    if bool(int(variable) if variable.isdigit() else 0) != bool(e.apply_query_key_layer_scaling):
+        message = (
+            f"NVTE_APPLY_QK_LAYER_SCALING = {variable}, and apply_query_key_layer_scaling = "
+            f"{str(bool(e.apply_query_key_layer_scaling)).lower()}: Transformer Engine wants them to agree"
+        )
+        yield Violation(message, ("apply_query_key_layer_scaling",))

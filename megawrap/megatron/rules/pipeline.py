@@ -1,0 +1,190 @@
+"""MW13x: pipeline stages. Sources: validate_args and TransformerConfig of Megatron-LM core_v0.19.0."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from megawrap.megatron.effective import Effective
+from megawrap.megatron.rules.parallel import PP
+from megawrap.megatron.rules.registry import OFF, ON, Violation, choices, divisors, needs, nvidia, rocm, rule
+
+VIRTUAL = ("num_layers_per_virtual_pipeline_stage", "num_virtual_stages_per_pipeline_rank",
+           "pipeline_model_parallel_layout")  # fmt: skip
+ENDS = ("decoder_first_pipeline_num_layers", "decoder_last_pipeline_num_layers")
+COUNTED = ("account_for_embedding_in_pipeline_split", "account_for_loss_in_pipeline_split")
+
+
+def counted_layers(e: Effective) -> int:
+    """Layers, and the embedding and the loss where they count as one."""
+    return (e.num_layers or 0) + sum(bool(e.values.get(name)) for name in COUNTED)
+
+
+def has_ends(e: Effective) -> bool:
+    """Whether the first or last stage has a number of layers of its own."""
+    return any(e.values.get(name) is not None for name in ENDS)
+
+
+def virtual_size(e: Effective) -> int:
+    """Virtual stages on each rank; 1 when the schedule is not interleaved or the sizes do not divide."""
+    if e.num_virtual_stages_per_pipeline_rank:
+        return int(e.num_virtual_stages_per_pipeline_rank)
+    if e.pipeline_model_parallel_layout:
+        return max(1, len(stages(e.pipeline_model_parallel_layout)) // e.layout.pipeline)
+    if e.num_layers_per_virtual_pipeline_stage:
+        return max(1, counted_layers(e) // e.layout.pipeline // int(e.num_layers_per_virtual_pipeline_stage))
+    return 1
+
+
+def stages(layout: str) -> list[str]:
+    """``"Et*3|t*4|t*4L"`` → the letters of each stage, written out. Repeats may also hold whole groups:
+    ``(tt|)*3``."""
+    plain = layout.replace(",", "")
+    while (group := re.search(r"\(([^()]*)\)\*(\d+)", plain)) is not None:
+        plain = plain[: group.start()] + group[1] * int(group[2]) + plain[group.end() :]
+    plain = re.sub(r"([EtmL|])\*(\d+)", lambda one: one[1] * int(one[2]), plain)
+    return plain.split("|")
+
+
+@rule("MW105", "the number of layers is a multiple of PP", checked="validate_args")
+def layers(e: Effective) -> Iterator[Violation]:
+    count, pipeline = counted_layers(e), e.layout.pipeline
+    if has_ends(e) or e.pipeline_model_parallel_layout or e.hybrid_layer_pattern or count % pipeline == 0:
+        return
+    yield Violation(
+        f"{count} layers cannot be divided into PP = {pipeline} stages: {count} % {pipeline} = {count % pipeline}",
+        (PP, "num_layers"),
+        choices(PP, divisors(count, pipeline)),
+    )
+
+
+@rule("MW130", "one way of saying the virtual stages", checked="validate_args")
+def one_way(e: Effective) -> Iterator[Violation]:
+    said = [name for name in VIRTUAL if e.values.get(name) is not None]
+    if len(said) > 1:
+        yield Violation(f"{' and '.join(said)} say the same thing: set one of them", tuple(said))
+
+
+@rule("MW131", "layers of a virtual stage divide those of a stage", checked="validate_args")
+def virtual_layers(e: Effective) -> Iterator[Violation]:
+    each, pipeline = e.num_layers_per_virtual_pipeline_stage, e.layout.pipeline
+    if each is None:
+        return
+    if has_ends(e):
+        message = "stages of different size take num_virtual_stages_per_pipeline_rank"
+        yield Violation(message, ("num_layers_per_virtual_pipeline_stage", *ENDS))
+    in_stage = counted_layers(e) // pipeline
+    if counted_layers(e) % pipeline == 0 and (each < 1 or in_stage % each):
+        yield Violation(
+            f"{in_stage} layers in a stage cannot be divided into virtual stages of {each}",
+            ("num_layers_per_virtual_pipeline_stage", PP),
+            choices("num_layers_per_virtual_pipeline_stage", divisors(in_stage, each)),
+        )
+
+
+@rule("MW132", "an interleaved schedule needs several stages", checked="validate_args")
+def interleaved(e: Effective) -> Iterator[Violation]:
+    virtual, pipeline = virtual_size(e), e.layout.pipeline
+    least = 2 if e.overlap_p2p_comm or e.values.get("overlap_p2p_comm") is None else 3
+    if virtual > 1 and pipeline < least:
+        why = "" if least == 2 else " without overlap_p2p_comm"
+        message = f"{virtual} virtual stages{why} need PP >= {least}, and PP = {pipeline}"
+        yield Violation(message, (PP, *[name for name in VIRTUAL if e.values.get(name) is not None]))
+
+
+@rule("MW133", "an interleaved schedule needs as many micro-batches as stages",
+      checked="nowhere: dies in the first step")  # fmt: skip
+def enough_micro_batches(e: Effective) -> Iterator[Violation]:
+    count, pipeline = e.layout.micro_batches, e.layout.pipeline
+    if virtual_size(e) > 1 and count is not None and pipeline > 1 and count < pipeline:
+        yield Violation(
+            f"{count} micro-batches in a step, and the interleaved schedule of PP = {pipeline} needs {pipeline}",
+            ("global_batch_size", PP),
+            choices("global_batch_size", [pipeline * (e.micro_batch_size or 1) * (e.layout.data or 1)]),
+        )
+
+
+@rule("MW134", "the layers of the middle stages can be divided", checked="TransformerConfig")
+def uneven(e: Effective) -> Iterator[Violation]:
+    if not has_ends(e) or e.pipeline_model_parallel_layout:
+        return
+    left, middle, virtual = e.num_layers or 0, e.layout.pipeline, virtual_size(e)
+    for name in ENDS:
+        count = e.values.get(name)
+        if count is None:
+            continue
+        if count < 1 or count % virtual:
+            message = f"{name} = {count} is not a positive multiple of the {virtual} virtual stages of a rank"
+            yield Violation(message, (name,), choices(name, [virtual]))
+        left, middle = left - count, middle - 1
+    if middle < 0:
+        return
+    if bool(left) != bool(middle) or (middle and left % middle):
+        yield Violation(f"{left} layers remain for {middle} middle stages", (*ENDS, PP, "num_layers"))
+    elif middle and left // middle % virtual:
+        message = f"{left // middle} layers in a middle stage cannot be divided into {virtual} virtual stages"
+        yield Violation(message, (*ENDS, PP, "num_layers"))
+
+
+@rule("MW140", "a first and a last stage are two stages", checked="nowhere: fewer layers are built than asked for")
+def two_ends(e: Effective) -> Iterator[Violation]:
+    said = [name for name in ENDS if e.values.get(name) is not None]
+    if len(said) > e.layout.pipeline:
+        yield Violation(f"{' and '.join(said)} need PP >= 2, and PP = {e.layout.pipeline}", (*said, PP))
+
+
+@rule("MW135", "the embedding and the loss are counted only in even stages", checked="TransformerConfig")
+def counted(e: Effective) -> Iterator[Violation]:
+    said = [name for name in COUNTED if e.values.get(name)]
+    others = [name for name in (*ENDS, "pipeline_model_parallel_layout") if e.values.get(name) is not None]
+    if said and others:
+        yield Violation(f"{' and '.join(said)} cannot be used with {' and '.join(others)}", (*said, *others))
+    in_stage = counted_layers(e) // e.layout.pipeline
+    if said and not others and counted_layers(e) % e.layout.pipeline == 0 and in_stage % virtual_size(e):
+        message = f"{in_stage} layers in a stage cannot be divided into {virtual_size(e)} virtual stages"
+        yield Violation(message, (*said, PP))
+
+
+@rule("MW141", "the embedding and the loss used to count as a whole stage", checked="TransformerConfig",
+      spans=(nvidia(until="0.12"), rocm(until="0.15")))  # fmt: skip
+def counted_stages(e: Effective) -> Iterator[Violation]:
+    said = [name for name in COUNTED if e.values.get(name)]
+    left = e.layout.pipeline - len(said)
+    if said and virtual_size(e) == 1 and (left < 1 or (e.num_layers or 0) % left):
+        message = f"{e.num_layers} layers for the {max(0, left)} stages that {' and '.join(said)} leave"
+        yield Violation(message, (*said, PP, "num_layers"))
+
+
+@rule("MW136", "a pipeline layout names every layer once", checked="TransformerConfig")
+def layout(e: Effective) -> Iterator[Violation]:
+    text = e.pipeline_model_parallel_layout
+    if not text:
+        return
+    names, key = stages(text), "pipeline_model_parallel_layout"
+    letters = "".join(names)
+    if len(names) % e.layout.pipeline:
+        yield Violation(f"{len(names)} stages in the layout cannot be shared by PP = {e.layout.pipeline}", (key, PP))
+    if set(letters) - set("EtmL"):
+        yield Violation(f"a layout has the letters E, t, m and L only: {text}", (key,))
+    elif not (names[0].startswith("E") and names[-1].endswith("L") and letters.count("E") == letters.count("L") == 1):
+        yield Violation("a layout starts with its only E and ends with its only L", (key,))
+    if letters.count("t") != (e.num_layers or 0):
+        message = f"the layout has {letters.count('t')} layers (t), and num_layers = {e.num_layers}"
+        yield Violation(message, (key, "num_layers"))
+    if letters.count("m") != (e.mtp_num_layers or 0):
+        message = f"the layout has {letters.count('m')} prediction layers (m), and mtp_num_layers = {e.mtp_num_layers}"
+        yield Violation(message, (key, "mtp_num_layers"))
+    said = [name for name in ENDS if e.values.get(name) is not None]
+    if said:
+        yield Violation(f"a pipeline layout cannot be used with {' and '.join(said)}", (key, *said))
+
+
+needs("MW137", "weight gradients of the embedding can only be deferred in a pipeline",
+      when={"defer_embedding_wgrad_compute": ON}, need={PP: tuple(range(2, 129)), "gradient_accumulation_fusion": ON},
+      checked="ModelParallelConfig")  # fmt: skip
+needs("MW138", "warm-up and flush overlap only when point-to-point communication does",
+      when={"overlap_p2p_comm_warmup_flush": ON}, need={"overlap_p2p_comm": ON},
+      checked="ModelParallelConfig")  # fmt: skip
+needs("MW139", "layers are offloaded to the CPU only without a pipeline and without recomputation",
+      when={"cpu_offloading_num_layers": ON}, need={PP: (1,), "recompute_granularity": OFF},
+      checked="TransformerConfig", spans=(nvidia("0.16"), rocm("0.16")))  # fmt: skip

@@ -1,0 +1,129 @@
+"""MW15x: optimizer, data parallel, sharding and overlap. Sources: validate_args, DistributedDataParallelConfig and
+OptimizerConfig of Megatron-LM core_v0.19.0, and older ones where a rule says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from megawrap.megatron.effective import Effective
+from megawrap.megatron.rules.parallel import EP, PP, TP
+from megawrap.megatron.rules.pipeline import virtual_size
+from megawrap.megatron.rules.registry import OFF, ON, Violation, choices, needs, nvidia, rocm, rule
+
+EMERGING = (nvidia("0.16"), rocm("0.16"))
+"""Optimizers beside Adam and SGD."""
+UNSHARDED_MUON = (nvidia("0.16", "0.18"), rocm("0.16", "0.18"))
+LOW_PRECISION_STATES = ("main_grads_dtype", "main_params_dtype", "exp_avg_dtype", "exp_avg_sq_dtype")
+
+
+@rule("MW207", "parameters can only be gathered in overlap with a distributed optimizer", checked="validate_args")
+def overlap_param_gather(e: Effective) -> Iterator[Violation]:
+    if not e.overlap_param_gather:
+        return
+    is_sharded = e.given.get("use_distributed_optimizer") or e.use_distributed_optimizer or e.use_megatron_fsdp
+    if not is_sharded and e.optimizer != "dist_muon":
+        message = "overlap_param_gather without a distributed optimizer"
+        yield Violation(message, ("overlap_param_gather", "use_distributed_optimizer"),
+                        choices("use_distributed_optimizer", [True]))  # fmt: skip
+    if not e.overlap_grad_reduce:
+        message = "overlap_param_gather without overlap_grad_reduce"
+        yield Violation(message, ("overlap_param_gather", "overlap_grad_reduce"),
+                        choices("overlap_grad_reduce", [True]))  # fmt: skip
+
+
+needs("MW150", "parameters are gathered during the optimizer step only with an interleaved pipeline",
+      when={"overlap_param_gather_with_optimizer_step": ON},
+      need={"use_distributed_optimizer": ON, "overlap_param_gather": ON, "ckpt_format": ("torch",)})  # fmt: skip
+
+
+@rule("MW151", "parameters are gathered during the optimizer step only with an interleaved pipeline",
+      checked="validate_args")  # fmt: skip
+def gather_in_step(e: Effective) -> Iterator[Violation]:
+    if e.overlap_param_gather_with_optimizer_step and virtual_size(e) < 2:
+        message = "overlap_param_gather_with_optimizer_step needs an interleaved pipeline schedule"
+        yield Violation(message, ("overlap_param_gather_with_optimizer_step", "num_virtual_stages_per_pipeline_rank"))
+
+
+needs("MW152", "FSDP2 shards everything itself",
+      when={"use_torch_fsdp2": ON},
+      need={PP: (1,), EP: (1,), "use_distributed_optimizer": OFF, "gradient_accumulation_fusion": OFF,
+            "untie_embeddings_and_output_weights": ON, "fp16": OFF,
+            "ckpt_format": ("torch_dist", "torch_dcp")})  # fmt: skip
+needs("MW153", "Megatron-FSDP has a checkpoint format of its own",
+      when={"use_megatron_fsdp": ON}, need={"ckpt_format": ("fsdp_dtensor",)},
+      spans=(nvidia("0.14"), rocm("0.15")))  # fmt: skip
+needs("MW154", "checkpoints of Megatron-FSDP are for it alone",
+      when={"ckpt_format": ("fsdp_dtensor",)}, need={"use_megatron_fsdp": ON})  # fmt: skip
+needs("MW155", "checkpoints of torch_dcp are for FSDP2 without TP and PP",
+      when={"ckpt_format": ("torch_dcp",)}, need={"use_torch_fsdp2": ON, TP: (1,), PP: (1,)})  # fmt: skip
+needs("MW156", "Megatron-FSDP works with Adam and SGD",
+      when={"use_megatron_fsdp": ON},
+      need={"optimizer": ("adam", "sgd"), "moe_single_grouped_weight": OFF, "moe_single_grouped_bias": OFF},
+      spans=EMERGING)  # fmt: skip
+needs("MW157", "weights cannot be compared where each rank has a part",
+      when={"use_megatron_fsdp": ON, "data_parallel_sharding_strategy": ("optim_grads_params",)},
+      need={"check_weight_hash_across_dp_replicas_interval": OFF})  # fmt: skip
+needs("MW158", "models that are not sharded are not made on the meta device",
+      when={"use_megatron_fsdp": ON, "init_model_with_meta_device": ON},
+      need={"data_parallel_sharding_strategy": ("optim", "optim_grads", "optim_grads_params")},
+      spans=EMERGING)  # fmt: skip
+needs("MW159", "buffers are registered by hand for Megatron-FSDP over user buffers",
+      when={"fsdp_manual_registration": ON}, need={"use_megatron_fsdp": ON, "nccl_ub": ON})  # fmt: skip
+needs("MW160", "optimizer states in low precision are for Adam, sharded",
+      when={"use_precision_aware_optimizer": ON}, need={"optimizer": ("adam",), "use_distributed_optimizer": ON},
+      checked="OptimizerConfig")  # fmt: skip
+needs("MW161", "optimizer states are fp32 without the precision-aware optimizer",
+      when={"use_precision_aware_optimizer": (False,)}, need=dict.fromkeys(LOW_PRECISION_STATES, ("fp32",)),
+      checked="OptimizerConfig")  # fmt: skip
+needs("MW162", "main gradients are fp32 where they are accumulated in fp32",
+      when={"bf16": ON, "accumulate_allreduce_grads_in_fp32": ON}, need={"main_grads_dtype": ("fp32",)})  # fmt: skip
+needs("MW163", "optimizer states go to the CPU with the precision-aware optimizer",
+      when={"optimizer_cpu_offload": ON}, need={"use_precision_aware_optimizer": ON})  # fmt: skip
+needs("MW164", "optimizer states go to the CPU with delayed FP8 scaling, or bf16 parameters",
+      when={"optimizer_cpu_offload": ON, "fp8_param_gather": ON}, need={"fp8_recipe": ("delayed",)})  # fmt: skip
+needs("MW165", "without gloo groups, sharded states are saved in a distributed format",
+      when={"use_gloo_process_groups": (False,), "use_distributed_optimizer": ON},
+      need={"ckpt_format": ("torch_dist", "torch_dcp", "fsdp_dtensor")})  # fmt: skip
+needs("MW166", "saving in little memory goes through gloo",
+      when={"use_gloo_process_groups": (False,), "use_distributed_optimizer": ON,
+            "dist_ckpt_optim_fully_reshardable": ON},
+      need={"distrib_optim_fully_reshardable_mem_efficient": OFF})  # fmt: skip
+needs("MW168", "the gradient buffer is reused for MXFP8 parameters only",
+      when={"reuse_grad_buf_for_mxfp8_param_ag": ON},
+      need={"fp8_param_gather": ON, "overlap_param_gather_with_optimizer_step": OFF},
+      checked="DistributedDataParallelConfig")  # fmt: skip
+needs("MW169", "checkpoints of bare parameters need parameters in place",
+      when={"save": ON, "save_params_interval": ON}, need={"overlap_param_gather": OFF})  # fmt: skip
+
+
+@rule("MW167", "optimizers other than Adam and SGD", checked="validate_args", spans=EMERGING)
+def emerging(e: Effective) -> Iterator[Violation]:
+    if e.optimizer in (None, "adam", "sgd"):
+        return
+    for dest in ("use_torch_fsdp2", "use_megatron_fsdp"):
+        if e.values.get(dest):
+            yield Violation(f"optimizer = {e.optimizer} does not work with {dest}", (dest, "optimizer"))
+    if e.ckpt_format not in ("torch", "torch_dist"):
+        message = f"optimizer = {e.optimizer} needs ckpt_format = torch or torch_dist, and it is {e.ckpt_format}"
+        yield Violation(message, ("ckpt_format", "optimizer"), choices("ckpt_format", ["torch_dist"]))
+
+
+@rule("MW171", "Muon was not sharded", checked="validate_args", spans=UNSHARDED_MUON)
+def muon(e: Effective) -> Iterator[Violation]:
+    if "muon" not in str(e.optimizer):
+        return
+    overlaps = ("overlap_grad_reduce", "overlap_param_gather") if e.optimizer == "muon" else ()
+    for dest in ("use_distributed_optimizer", *overlaps):
+        if e.values.get(dest):
+            message = f"optimizer = {e.optimizer} does not work with {dest} in this release"
+            yield Violation(message, (dest, "optimizer"), choices(dest, [False]))
+
+
+@rule("MW170", "a number of buckets, or their size", checked="DistributedDataParallelConfig, training.get_model")
+def buckets(e: Effective) -> Iterator[Violation]:
+    if e.use_torch_fsdp2 or e.ddp_num_buckets is None:
+        return
+    if e.ddp_bucket_size is not None:
+        yield Violation("ddp_num_buckets and ddp_bucket_size: set one", ("ddp_num_buckets", "ddp_bucket_size"))
+    if e.ddp_num_buckets < 1:
+        yield Violation(f"ddp_num_buckets = {e.ddp_num_buckets} is not a number of buckets", ("ddp_num_buckets",))
