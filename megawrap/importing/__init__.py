@@ -1,0 +1,9 @@
+"""An existing training command → configuration, and two of anything compared by effective argument."""
+
+from megawrap.importing.command import Command, Unplaced, Word
+from megawrap.importing.importer import Imported, import_command
+from megawrap.importing.roundtrip import Difference
+from megawrap.importing.script import read_script
+from megawrap.importing.started import read_command
+
+__all__ = ["Command", "Difference", "Imported", "Unplaced", "Word", "import_command", "read_command", "read_script"]

@@ -1,0 +1,186 @@
+"""Shell scripts are read, and never run."""
+
+from __future__ import annotations
+
+import pytest
+from importing_helpers import SCRIPTS, told
+
+from megawrap.errors import ConfigError
+from megawrap.importing import Command, import_command, read_script
+
+
+def read(tmp_path, text: str, **given: str) -> Command:
+    file = tmp_path / "train.sh"
+    file.write_text(text, encoding="utf-8")
+    return read_script(file, given)
+
+
+def texts(command: Command) -> list[str]:
+    return [word.text for word in command.arguments]
+
+
+def lost(command: Command) -> list[tuple[int | None, str]]:
+    return [(one.line, one.words) for one in command.unplaced if one.needed]
+
+
+def test_arrays():
+    command = read_script(SCRIPTS / "arrays.sh", {})
+    assert command.program == "pretrain_gpt.py"
+    assert command.placed == {"cluster.gpus_per_node": 8, "cluster.nodes": 2, "launcher.master_port": 6001}
+    assert command.environment == {"CUDA_DEVICE_MAX_CONNECTIONS": "1", "NCCL_DEBUG": "WARN"}
+    words = texts(command)
+    assert words[:4] == ["--num-layers", "32", "--hidden-size", "4096"]
+    assert words[words.index("--global-batch-size") + 1] == "64"
+    assert words[words.index("--save") + 1] == "/data/checkpoints/my run"
+    assert words[-2:] == ["--save", "/data/checkpoints/my run"]
+    one = import_command(command, ["megatron=core-0.16.1"])
+    assert told(one) == []
+    assert one.presets["model"] == "llama2_7b"
+    assert one.presets["parallel"] == "tp2"
+
+
+def test_knobs_take_their_defaults_and_branches_are_followed():
+    command = read_script(SCRIPTS / "knobs.sh", {})
+    words = texts(command)
+    assert words[:6] == ["--num-layers", "4", "--hidden-size", "128", "--num-attention-heads", "4"]
+    assert "--mock-data" in words
+    assert "--sequence-parallel" in words
+    assert "--fp8-format=hybrid" not in words
+    assert words[words.index("--eval-iters") + 1] == "-1"
+    assert command.environment == {"HSA_NO_SCRATCH_RECLAIM": "1", "STALE": None}
+    assert command.placed == {"cluster.gpus_per_node": 4}
+
+
+def test_what_only_running_tells_is_listed_with_its_line():
+    command = read_script(SCRIPTS / "knobs.sh", {})
+    assert (45, "if [ -f /etc/special ] --use-flash-attn") in lost(command)
+    assert (3, "for ARGUMENT in $@ ...") in lost(command)
+    arguments = import_command(command, ["megatron=core-0.16.1"]).arguments
+    (one,) = arguments.unplaced
+    assert one.words == "--tensorboard-dir logs/small/tp2/$(date +%s)"
+    assert one.reason == "known only by running the script: $(date +%s) has to be run"
+    assert one.line == 10
+
+
+def test_a_variable_that_the_script_never_sets_is_taken_as_unset_by_its_tests_and_said():
+    command = read_script(SCRIPTS / "knobs.sh", {})
+    (one,) = [one for one in command.unplaced if one.words == "$DATA_PATH"]
+    assert (one.needed, one.line) == (False, 40)
+    assert one.reason == "set nowhere in the script, so taken as unset: --set DATA_PATH=VALUE"
+
+
+def test_variables_can_be_given():
+    command = read_script(SCRIPTS / "knobs.sh", {"SIZE": "large", "FP8": "1", "DATA_PATH": "/data/x", "TP": "1"})
+    words = texts(command)
+    assert words[:4] == ["--num-layers", "32", "--hidden-size", "4096"]
+    assert "--fp8-format=hybrid" in words
+    assert words[words.index("--data-path") + 1] == "/data/x"
+    assert "--sequence-parallel" not in words
+
+
+def test_a_branch_that_ends_the_script_leaves_no_training():
+    with pytest.raises(ConfigError, match="starts no training program") as refused:
+        read_script(SCRIPTS / "knobs.sh", {"SIZE": "huge"})
+    assert refused.value.findings[0].id == "MW030"
+
+
+def test_a_shell_inside_srun_and_a_function():
+    command = read_script(SCRIPTS / "slurm.sh", {})
+    assert command.placed == {"cluster.nodes": 4, "cluster.gpus_per_node": 8}
+    assert texts(command)[:2] == ["--num-layers", "8"]
+    assert (4, "source ./site.sh") in lost(command)
+    (one,) = import_command(command, ["megatron=core-0.16.1"]).arguments.unplaced
+    assert one.words == "--load $WORK/checkpoints"
+    assert "$WORK is not set at that point of the script" in one.reason
+
+
+def test_nothing_is_executed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    command = read_script(SCRIPTS / "traps.sh", {})
+    assert list(tmp_path.iterdir()) == []
+    assert command.program == "pretrain_gpt.py"
+    assert command.environment == {"OMP_NUM_THREADS": None, "LANG": "C"}
+    words = texts(command)
+    assert words[:3] == ["--num-layers", "$(touch EXECUTED; echo 3)", "--hidden-size"]
+    assert words[3] == "64"
+    assert words[5] == 'it\'s; a "path" $HOME \\ [x] ü'
+    assert words[-1] == "--bf16"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("A=1\nB=\"$A 2\"\npython pretrain_gpt.py --x $B", ["--x", "1", "2"]),
+        ("B='1 2'\npython pretrain_gpt.py --x \"$B\"", ["--x", "1 2"]),
+        ("python pretrain_gpt.py --x ${A:-3} --y ${A:+4} --z", ["--x", "3", "--y", "--z"]),
+        ("A=(1 2)\nA+=(3)\npython pretrain_gpt.py --x \"${A[@]}\" --y ${A[1]} --z $A", ["--x", "1", "2", "3", "--y", "2", "--z", "1"]),
+        ("A=7; python pretrain_gpt.py --x $((A / 2 * 2 + -7 % 3)) # --y", ["--x", "5"]),
+        ("python pretrain_gpt.py --x a\\ b 'c d'\"e\"f", ["--x", "a b", "c def"]),
+        ("python pretrain_gpt.py \\\n  --x 1 \\\n  --y 2>log 2>&1 </dev/null", ["--x", "1", "--y"]),
+        ("python pretrain_gpt.py --x 2 > log", ["--x", "2"]),
+        ("if false; then A=1; else A=2; fi; python pretrain_gpt.py --x $A", ["--x", "2"]),
+        ("if ! [ 1 -gt 2 ] && [[ a == a || b != b ]]; then A=1; fi; python pretrain_gpt.py --x $A", ["--x", "1"]),
+        ("if (( 3 > 2 )); then A=1; fi\npython pretrain_gpt.py --x $A", ["--x", "1"]),
+        ("f() { A=5; }\nf\nexport A\npython pretrain_gpt.py --x $A", ["--x", "5"]),
+        ("{ A=6; }\n( python pretrain_gpt.py --x $A )", ["--x", "6"]),
+        ("A='--x \"q r\"'\neval python pretrain_gpt.py $A", ["--x", "q r"]),
+        ("exec nohup time python3 -u pretrain_gpt.py --x 1", ["--x", "1"]),
+        ("A=1\r\npython pretrain_gpt.py --x $A\r\n", ["--x", "1"]),
+    ],
+)  # fmt: skip
+def test_expansion_as_the_shell_does_it(tmp_path, text, words):
+    assert texts(read(tmp_path, text)) == words
+
+
+def test_the_words_are_those_that_a_shell_would_give(tmp_path):
+    """Against the real shell: the program that is started prints its words."""
+    bash = pytest.importorskip("shutil").which("bash")
+    if bash is None:
+        pytest.skip("no bash here")
+    import json
+    import os
+    import subprocess
+    import sys
+
+    fake = tmp_path / "torchrun"
+    fake.write_text(f"#!{sys.executable}\nimport json, sys; print(json.dumps(sys.argv[1:]))\n", encoding="utf-8")
+    fake.chmod(0o755)
+    environment = {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
+    script = (SCRIPTS / "arrays.sh").read_text(encoding="utf-8").replace('mkdir -p "$CHECKPOINT_PATH" &&', "")
+    script = script.replace("2>&1 | tee train.log", "")
+    done = subprocess.run([bash, "-c", script], capture_output=True, text=True, check=True, env=environment)
+    printed = json.loads(done.stdout)
+    assert printed[printed.index("pretrain_gpt.py") + 1 :] == texts(read_script(SCRIPTS / "arrays.sh", {}))
+
+
+@pytest.mark.parametrize(
+    ("text", "id", "message"),
+    [
+        ("echo 'never ends\npython pretrain_gpt.py --x", "MW034", ":1: a single quote does not end"),
+        ("if true; then\npython pretrain_gpt.py --x\n", "MW034", ":2: fi is missing before 'the end'"),
+        ("A=(1 2\n", "MW034", ":1: ( does not end"),
+        ("echo hello\n", "MW030", " starts no training program that can be found without running it"),
+        ("", "MW030", " starts no training program that can be found without running it"),
+    ],
+)
+def test_scripts_that_cannot_be_read(tmp_path, text, id, message):
+    with pytest.raises(ConfigError) as refused:
+        read(tmp_path, text)
+    (finding,) = refused.value.findings
+    assert (finding.id, finding.message) == (id, f"{tmp_path / 'train.sh'}{message}")
+
+
+def test_no_such_script(tmp_path):
+    with pytest.raises(ConfigError, match="cannot be read: No such file or directory"):
+        read_script(tmp_path / "none.sh", {})
+
+
+def test_two_trainings_in_one_script(tmp_path):
+    command = read(tmp_path, "python pretrain_gpt.py --x 1 --y 2\npython pretrain_gpt.py --x 3\n")
+    assert texts(command) == ["--x", "1", "--y", "2"]
+    assert (2, "python") in lost(command)
+
+
+def test_recursion_ends(tmp_path):
+    with pytest.raises(ConfigError, match="starts no training"):
+        read(tmp_path, "f() { f; }\nf\n")

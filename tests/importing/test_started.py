@@ -1,0 +1,80 @@
+"""Launcher words become keys of the cluster and the launcher, or are listed."""
+
+from __future__ import annotations
+
+import pytest
+from importing_helpers import command
+
+from megawrap.errors import ConfigError
+
+TAIL = "pretrain_gpt.py --num-layers 2"
+
+
+@pytest.mark.parametrize(
+    ("words", "placed"),
+    [
+        ("torchrun", {"cluster.gpus_per_node": 1}),
+        ("torchrun --nproc_per_node 8 --nnodes 1 --master_port 6000", {
+            "cluster.gpus_per_node": 8, "cluster.nodes": 1, "launcher.master_port": 6000}),
+        ("torchrun --nproc-per-node=8 --nnodes=2 --rdzv-endpoint=head:29400 --rdzv_backend c10d", {
+            "cluster.gpus_per_node": 8, "cluster.nodes": 2, "launcher.master_port": 29400}),
+        ("torchrun --nproc_per_node gpu", {}),
+        ("python", {"cluster.gpus_per_node": 1}),
+        ("python3.12 -u -m torch.distributed.launch --nproc_per_node 4", {"cluster.gpus_per_node": 4}),
+        ("srun -N 4 -n 4 torchrun --nnodes 4 --nproc_per_node 8", {"cluster.gpus_per_node": 8, "cluster.nodes": 4}),
+        ("srun -N2 --ntasks-per-node=8 python", {"cluster.gpus_per_node": 8, "cluster.nodes": 2}),
+        ("srun -N 2 -n 16 -l python", {"cluster.gpus_per_node": 8, "cluster.nodes": 2}),
+        ("mpirun -np 16 -H a:8,b:8 --mca pml ucx -x NCCL_DEBUG=INFO --allow-run-as-root python -u", {
+            "cluster.gpus_per_node": 8, "cluster.nodes": 2, "launcher.hosts": ["a", "b"]}),
+        ("mpirun -np 4 python", {"cluster.gpus_per_node": 4}),
+    ],
+)  # fmt: skip
+def test_placed(words, placed):
+    assert command(f"{words} {TAIL}").placed == placed
+
+
+def test_environment():
+    found = command(f"A=1 env -u B C=x=y mpirun -np 2 -x D=3 -x E python {TAIL}")
+    assert found.environment == {"A": "1", "B": None, "C": "x=y", "D": "3"}
+    assert [(one.words, one.reason) for one in found.unplaced] == [
+        ("-x E", "the value of E comes from the shell, and reaches the ranks from there")
+    ]
+
+
+def test_what_has_no_key_is_listed_with_the_reason():
+    found = command(f"torchrun --nnodes 2 --nproc_per_node auto --max_restarts 3 --master_addr head {TAIL}")
+    assert [(one.words, one.reason, one.needed) for one in found.unplaced] == [
+        ("--nproc_per_node auto", "cluster.gpus_per_node is a number: set it", True),
+        ("--max_restarts 3", "an option of torchrun that megawrap has no key for", True),
+        ("--master_addr head", "launcher.hosts names every machine, this one first: set it", True),
+    ]
+
+
+def test_what_megawrap_does_itself_is_not_needed():
+    found = command(f"torchrun --node_rank 0 --master_addr localhost --standalone {TAIL}")
+    assert [(one.words, one.needed) for one in found.unplaced] == [
+        ("--node_rank 0", False), ("--standalone", False), ("--master_addr localhost", False),
+    ]  # fmt: skip
+
+
+def test_ranks_that_do_not_spread_evenly():
+    (one,) = command(f"srun -N 3 -n 8 python {TAIL}").unplaced
+    assert one.reason == "they do not spread evenly over 3 machines"
+
+
+def test_another_program_is_noted():
+    (one,) = command("torchrun --nproc_per_node 8 pretrain_deepseek.py --num-layers 2").unplaced
+    assert (one.kind, one.words, one.needed) == ("program", "pretrain_deepseek.py", False)
+
+
+def test_arguments_alone():
+    found = command("--num-layers 2 --bf16")
+    assert (found.program, found.placed) == (None, {})
+    assert [word.text for word in found.arguments] == ["--num-layers", "2", "--bf16"]
+
+
+@pytest.mark.parametrize("words", ["bash train.sh", "torchrun --nproc_per_node 8", "ls -l"])
+def test_no_training(words):
+    with pytest.raises(ConfigError) as refused:
+        command(words)
+    assert refused.value.findings[0].id == "MW030"
