@@ -17,7 +17,7 @@ FLOORS = (
     {"megatron", "estimate"},
     {"plan", "steps", "guards"},
     {"launchers", "rccl_tests", "preprocess"},
-    {"tune", "run", "checkpoint"},
+    {"tune", "run", "checkpoint", "importing"},
     {"cli"},
 )
 # Of one floor, yet one builds on the other: steps are part of a plan, the machine completes a cluster's section,

@@ -18,9 +18,11 @@ def main(words: Sequence[str] | None = None) -> int:
     if words == ["--version"]:
         sys.stdout.write(f"megawrap {__version__}\n")
         return 0
-    as_json = "--json" in words
+    # What follows -- is another command's.
+    own = words[: words.index("--")] if "--" in words else words
+    as_json = "--json" in own
     try:
-        if hydra_mode.wanted(words):
+        if hydra_mode.wanted(own):
             return hydra_mode.run(words)
         invocation = parse(words)
         return VERBS[invocation.verb].run(invocation)

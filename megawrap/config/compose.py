@@ -12,7 +12,9 @@ from typing import Any
 from hydra import compose as hydra_compose
 from hydra import initialize_config_module
 from hydra._internal import config_loader_impl
+from hydra._internal.config_repository import ConfigRepository
 from hydra._internal.defaults_list import DefaultsList
+from hydra.core.config_search_path import SearchPathQuery
 from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
 from hydra.errors import HydraException
@@ -58,17 +60,14 @@ def compose(overrides: Sequence[str], *, config_dir: str | None = None, config_n
     Raises:
         ConfigError: with every unknown group, choice, key and ill-typed value at once.
     """
-    own_folder = (f"hydra.searchpath=[file://{Path(config_dir).absolute()}]",) if config_dir else ()
-    with _hydra() as loader, _defaults_lists() as seen:
+    with _hydra(config_dir) as loader, _defaults_lists() as seen:
         try:
-            tree = hydra_compose(config_name, [*map(_through_open_door, overrides), *own_folder])
+            tree = hydra_compose(config_name, [*map(_through_open_door, overrides)])
             config = OmegaConf.to_object(tree)
         except (HydraException, OmegaConfBaseException) as problem:
             raise ConfigError(diagnose(overrides, loader, problem)) from problem
         search_path = folders(loader)
     assert isinstance(config, Config)
-    # A folder of one's own is searched after ours, as Hydra's --config-dir is.
-    search_path += (Path(config_dir).absolute(),) if config_dir else ()
     composed = Composed(config, tree, tuple(overrides), seen[-1], search_path)
     _check_choices(composed)
     return composed
@@ -116,14 +115,23 @@ def register() -> None:
 
 
 @contextlib.contextmanager
-def _hydra() -> Iterator[Any]:
-    """Hydra's config loader over ``megawrap.conf``, whatever Hydra application may be running around us."""
+def _hydra(config_dir: str | None = None) -> Iterator[Any]:
+    """Hydra's config loader over ``megawrap.conf`` and a folder of your own, whatever Hydra application may be running
+    around us."""
     register()
     outer = GlobalHydra.instance().hydra
     GlobalHydra.instance().clear()
     try:
         with initialize_config_module("megawrap.conf", version_base="1.3", job_name="megawrap"):
-            yield GlobalHydra.instance().config_loader()
+            loader: Any = GlobalHydra.instance().config_loader()
+            if config_dir:
+                # Searched after ours, as Hydra's --config-dir is. Not hydra.searchpath: Hydra looks for the primary
+                # configuration before it reads that.
+                path = loader.get_search_path()
+                before_schema = SearchPathQuery(provider="schema")
+                path.prepend("command-line", f"file://{Path(config_dir).absolute()}", before_schema)
+                loader.repository = ConfigRepository(path)
+            yield loader
     finally:
         if outer is not None:
             GlobalHydra.instance().initialize(outer)

@@ -16,7 +16,7 @@ def plan_as_dict(plan: LaunchPlan, commands: Sequence[Command], *, everything: b
     return {
         "model": {"name": config.model.name, "parameters": plan.parameters},
         "layout": dataclasses.asdict(plan.layout),
-        "megatron": {"name": plan.target.name, "release": plan.target.release.id, "version": plan.target.version},
+        "megatron": plan.target.as_dict(),
         "machine": plan.machine.name,
         "argv": plan.compiled.argv(everything=everything),
         "environment": plan.environment,

@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import NoReturn
 
 from megawrap.cli import help_page
-from megawrap.cli.verbs import explain, launch, models, plan, preflight, preprocess
+from megawrap.cli.verbs import diff, explain, importing, launch, models, plan, preflight, preprocess, surface
 from megawrap.errors import ConfigError, Finding, nearest
 
 
@@ -25,18 +25,23 @@ class Verb:
 
 @dataclasses.dataclass(frozen=True)
 class Invocation:
-    """A parsed command: the verb, its options, and the words that are Hydra overrides."""
+    """A parsed command: the verb, its options, the words that are Hydra overrides, and the words of another command,
+    which stand after ``--``."""
 
     verb: str
     options: argparse.Namespace
     overrides: tuple[str, ...]
+    command: tuple[str, ...] = ()
 
 
 def _verb(module: ModuleType) -> Verb:
-    return Verb(module.__name__.rsplit(".", 1)[-1], module.HELP, module.configure, module.run)
+    # A verb may be a word that no module can be called, such as import.
+    name = getattr(module, "NAME", module.__name__.rsplit(".", 1)[-1])
+    return Verb(name, module.HELP, module.configure, module.run)
 
 
-VERBS = {verb.name: verb for verb in map(_verb, (launch, plan, explain, preprocess, preflight, models))}
+_MODULES = (launch, plan, explain, importing, diff, preprocess, preflight, models, surface)
+VERBS = {verb.name: verb for verb in map(_verb, _MODULES)}
 DEFAULT_VERB = "launch"
 
 
@@ -53,6 +58,7 @@ def parse(words: Sequence[str]) -> Invocation:
         ConfigError: for an unknown verb or option.
         SystemExit: after printing the help that was asked for.
     """
+    words, command = _split_command(words)
     verb, rest = _take_verb(list(words))
     parser = _Parser(prog=f"megawrap {verb}", add_help=False, allow_abbrev=False)
     parser.add_argument("words", nargs="*")
@@ -66,7 +72,15 @@ def parse(words: Sequence[str]) -> Invocation:
         named = next((word for word in words if "=" not in word and not word.startswith("-")), None)
         help_page.show(parser if named else None, VERBS[verb].help)
         raise SystemExit(0)
-    return Invocation(verb, options, tuple(options.words))
+    if command and verb != importing.NAME:
+        raise ConfigError(Finding(id="MW008", message=f"megawrap {verb}: it takes no words after --"))
+    return Invocation(verb, options, tuple(options.words), tuple(command))
+
+
+def _split_command(words: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """Our own words, and those after the first ``--``, which are another command's and stay as they are."""
+    at = list(words).index("--") if "--" in words else len(words)
+    return words[:at], words[at + 1 :]
 
 
 def _take_verb(words: list[str]) -> tuple[str, list[str]]:
