@@ -11,6 +11,7 @@ from typing import Any
 
 from megawrap.hardware.table import Gpu
 from megawrap.megatron.layout import Layout
+from megawrap.megatron.stages import VIRTUAL, virtual_size
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,18 +105,17 @@ def _layout(e: _Draft) -> Proposal:
         yield "expert_tensor_parallel_size", tensor, "experts are split over TP as the rest is"
     if tensor == 1 and e.sequence_parallel:
         yield "sequence_parallel", False, "there is no tensor parallelism"
-    if not (e.pipeline_model_parallel_size or 0) > 1 or not _is_interleaved(e.values):
+    if not _is_interleaved(e):
         yield "overlap_p2p_comm", False, "the pipeline schedule is not interleaved"
         yield "align_param_gather", False, "the pipeline schedule is not interleaved"
 
 
-def _is_interleaved(values: Mapping[str, Any]) -> bool:
-    names = (
-        "num_layers_per_virtual_pipeline_stage",
-        "num_virtual_stages_per_pipeline_rank",
-        "pipeline_model_parallel_layout",
-    )
-    return any(values.get(name) for name in names)
+def _is_interleaved(e: _Draft) -> bool:
+    pipeline = e.pipeline_model_parallel_size or 0
+    # Before these releases the interleaved schedule ran with one virtual stage too.
+    is_one_enough = not e.since((0, 13), (0, 15))
+    asked = any(e.values.get(name) for name in VIRTUAL)
+    return pipeline > 1 and asked and (is_one_enough or virtual_size(e.values, pipeline) > 1)
 
 
 def _batch(e: _Draft) -> Proposal:
@@ -187,9 +187,9 @@ def _storage(e: _Draft) -> Proposal:
     if e.data_path and e.split is None:
         yield "split", "969, 30, 1", "it is not set"
     yield from _unset(e, dataloader_type="single")
-    if e.async_save and e.ckpt_format != "torch" and e.values.get("use_persistent_ckpt_worker") is False:
-        if e.since((0, 16), (0, 16)):
-            yield "async_save", False, "use_persistent_ckpt_worker is not set"
+    is_persistent = e.values.get("use_persistent_ckpt_worker") is not False
+    if e.async_save and e.ckpt_format != "torch" and not is_persistent and e.since((0, 16), (0, 16)):
+        yield "async_save", False, "use_persistent_ckpt_worker is not set"
     if e.moe_use_upcycling:
         yield "no_load_optim", True, "upcycled weights have no optimizer state"
         yield "no_load_rng", True, "upcycled weights have no random state"

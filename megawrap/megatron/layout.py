@@ -7,14 +7,18 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from megawrap.megatron.stages import virtual_size
+
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
-    """How ``world_size`` ranks are arranged. ``data`` and ``expert_data`` are ``None`` when the sizes do not divide."""
+    """How ``world_size`` ranks are arranged; ``virtual`` counts the virtual stages on a rank. ``data`` and
+    ``expert_data`` are ``None`` when the sizes do not divide."""
 
     world_size: int
     tensor: int
     pipeline: int
+    virtual: int
     context: int
     expert: int
     expert_tensor: int
@@ -36,6 +40,7 @@ class Layout:
             world_size=world_size,
             tensor=tensor,
             pipeline=pipeline,
+            virtual=virtual_size(values, pipeline),
             context=context,
             expert=expert,
             expert_tensor=expert_tensor,

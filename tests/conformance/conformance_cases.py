@@ -108,9 +108,20 @@ def _mixture(rng: random.Random, expert: int) -> Arguments:
 
 def _environment(rng: random.Random) -> dict[str, str | None]:
     """CUDA_DEVICE_MAX_CONNECTIONS as a launch sets it, and sometimes not."""
-    names = dict.fromkeys(("NVTE_FLASH_ATTN", "NVTE_FUSED_ATTN", "NVTE_UNFUSED_ATTN", "NCCL_ALGO",
-                           "PYTORCH_CUDA_ALLOC_CONF", "NVTE_APPLY_QK_LAYER_SCALING", "NCCL_GRAPH_REGISTER",
-                           "NVTE_ALLOW_NONDETERMINISTIC_ALGO", "CUBLAS_WORKSPACE_CONFIG", "NVTE_CPU_OFFLOAD_V1"))  # fmt: skip
+    names = dict.fromkeys(
+        (
+            "NVTE_FLASH_ATTN",
+            "NVTE_FUSED_ATTN",
+            "NVTE_UNFUSED_ATTN",
+            "NCCL_ALGO",
+            "PYTORCH_CUDA_ALLOC_CONF",
+            "NVTE_APPLY_QK_LAYER_SCALING",
+            "NCCL_GRAPH_REGISTER",
+            "NVTE_ALLOW_NONDETERMINISTIC_ALGO",
+            "CUBLAS_WORKSPACE_CONFIG",
+            "NVTE_CPU_OFFLOAD_V1",
+        )
+    )
     return {**names, "CUDA_DEVICE_MAX_CONNECTIONS": None if rng.random() < 0.03 else "1"}
 
 
@@ -168,7 +179,8 @@ def _interleaved(rng: random.Random, a: Arguments) -> Arguments:
 def _pipeline_layout(rng: random.Random, a: Arguments) -> Arguments:
     layers, pipeline = a["num_layers"], a["pipeline_model_parallel_size"]
     each = layers // (pipeline * 2)
-    text = "|".join(["E" + "t" * each, *["t" * each] * (pipeline * 2 - 2), "t" * (layers - each * (pipeline * 2 - 1)) + "L"])
+    last = layers - each * (pipeline * 2 - 1)
+    text = "|".join(["E" + "t" * each, *["t" * each] * (pipeline * 2 - 2), "t" * last + "L"])
     return {"pipeline_model_parallel_layout": rng.choice((text, text, text[1:], text.replace("tL", "L"), text + "|t"))}
 
 
@@ -300,7 +312,8 @@ MUTATIONS: dict[str, Mutation] = {
     "megatron fsdp": _megatron_fsdp,
     "gather overlap": _set(overlap_param_gather=True, overlap_grad_reduce=[True, True, False]),
     "gather in step": _set(overlap_param_gather_with_optimizer_step=True, overlap_param_gather=True,
-                           overlap_grad_reduce=True, use_distributed_optimizer=True, ckpt_format=["torch", "torch_dist"]),
+                           overlap_grad_reduce=True, use_distributed_optimizer=True,
+                           ckpt_format=["torch", "torch_dist"]),
     "checkpoint format": _set(ckpt_format=["torch", "torch_dist", "torch_dcp", "fsdp_dtensor"]),
     "no gloo": _set(use_gloo_process_groups=False, ckpt_format=["torch", "torch_dist"]),
     "save": _set(save="/tmp/never", save_interval=[None, 10, 0], save_retain_interval=[None, 20, 15]),
@@ -338,7 +351,8 @@ MUTATIONS: dict[str, Mutation] = {
     "upcycling": _set(moe_use_upcycling=True),
     "builder threads": _set(num_dataset_builder_threads=[0, 1, 4]),
     "fill in the middle": _set(fim_data=True, fim_rate=[0.5, None]),
-    "conversion": _set(ckpt_convert_format="torch_dist", ckpt_convert_save=[*["/tmp/never"] * 7, None], load="/tmp/never"),
+    "conversion": _set(ckpt_convert_format="torch_dist", ckpt_convert_save=[*["/tmp/never"] * 7, None],
+                       load="/tmp/never"),
     "main parameters": _set(load_main_params_from_ckpt=True, load_optim=[None, False]),
     "queues": _set(**{"$CUDA_DEVICE_MAX_CONNECTIONS": [None, "1", "8"]}),
     "tied": _set(untie_embeddings_and_output_weights=False),

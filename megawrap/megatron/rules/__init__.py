@@ -1,8 +1,18 @@
 """Everything that Megatron would reject, found before launch. One small function per rule; see ``registry``."""
 
 from megawrap.megatron.rules import (
-    activation, batch, changes, experts, parallel, pipeline, precision, recompute, sequence, sharding, storage,
-)  # fmt: skip
+    activation,
+    batch,
+    changes,
+    experts,
+    parallel,
+    pipeline,
+    precision,
+    recompute,
+    sequence,
+    sharding,
+    storage,
+)
 from megawrap.megatron.rules.check import check
 from megawrap.megatron.rules.registry import RULES, Rule
 

@@ -13,9 +13,11 @@ DETERMINISTIC = {"NVTE_ALLOW_NONDETERMINISTIC_ALGO": ("0",), "CUBLAS_WORKSPACE_C
 
 
 needs("MW380", "one activation",
-      when={"swiglu": ON}, need={"squared_relu": OFF, "quick_geglu": OFF}, checked="TransformerConfig")  # fmt: skip
+      when={"swiglu": ON}, need={"squared_relu": OFF, "quick_geglu": OFF},
+      checked="TransformerConfig")  # fmt: skip
 needs("MW381", "the fused norm of the residual stream is RMSNorm",
-      when={"fused_residual_rmsnorm": ON}, need={"normalization": ("RMSNorm",)}, checked="TransformerConfig")  # fmt: skip
+      when={"fused_residual_rmsnorm": ON}, need={"normalization": ("RMSNorm",)},
+      checked="TransformerConfig")  # fmt: skip
 needs("MW382", "Transformer Engine's activation comes without a fused bias",
       when={"use_te_activation_func": ON, "swiglu": ON}, need={"bias_swiglu_fusion": OFF},
       checked="TransformerConfig")  # fmt: skip
@@ -50,15 +52,16 @@ def deterministic(e: Effective) -> Iterator[Violation]:
         yield Violation(message, ("cross_entropy_loss_fusion", "deterministic_mode"),
                         choices("cross_entropy_loss_fusion", [False]))  # fmt: skip
     algorithms = e.environment.get("NCCL_ALGO")
-    must_be_set = e.core < (0, 17) or e.fork == "rocm"
-    known = (*NCCL_ALGORITHMS, "Tree") if must_be_set else NCCL_ALGORITHMS
-    words = (algorithms or "").split(",")
-    if (algorithms is None and must_be_set) or (algorithms is not None and not set(words) <= set(known)):
+    # From 0.19 on Megatron sets what is unset, takes a list of algorithms, and no longer trusts Tree.
+    is_older = e.core < (0, 19)
+    known = ("Tree", *NCCL_ALGORITHMS) if is_older else NCCL_ALGORITHMS
+    words = [algorithms] if is_older else [word.strip() for word in (algorithms or "").split(",") if word.strip()]
+    if (algorithms is not None or is_older) and not (words and set(words) <= set(known)):
         message = f"NCCL_ALGO = {algorithms or 'unset'} with deterministic_mode: it must be of {', '.join(known)}"
         yield Violation(message, ("deterministic_mode",))
     for name, legal in DETERMINISTIC.items():
         value = e.environment.get(name)
-        if value is not None and value not in legal and not must_be_set:
+        if value is not None and value not in legal and not is_older:
             message = f"{name} = {value} with deterministic_mode: it must be {' or '.join(legal)}"
             yield Violation(message, ("deterministic_mode",))
 

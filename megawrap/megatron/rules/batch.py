@@ -85,12 +85,14 @@ def save_interval(e: Effective) -> Iterator[Violation]:
     if e.save_interval is None or (e.save_interval < 1 and not may_be_0):
         said = "not set" if e.save_interval is None else e.save_interval
         yield Violation(f"checkpoints are saved, but save_interval is {said}", ("save_interval", "save"))
-    elif e.save_interval and e.save_retain_interval is not None and (
-        e.save_retain_interval < 1 or e.save_retain_interval % e.save_interval
+    elif (
+        e.save_interval
+        and e.save_retain_interval is not None
+        and (e.save_retain_interval < 1 or e.save_retain_interval % e.save_interval)
     ):
         message = f"save_retain_interval = {e.save_retain_interval} is not a multiple of {e.save_interval}"
-        yield Violation(message, ("save_retain_interval", "save_interval"),
-                        choices("save_retain_interval", multiples(e.save_interval, e.save_retain_interval)))  # fmt: skip
+        nearest = choices("save_retain_interval", multiples(e.save_interval, e.save_retain_interval))
+        yield Violation(message, ("save_retain_interval", "save_interval"), nearest)
 
 
 @rule("MW208", "validation needs an interval, even when it is off", checked="nowhere: dies when the data is built")

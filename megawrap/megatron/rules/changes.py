@@ -19,11 +19,9 @@ def yours(e: Effective) -> Iterator[Violation]:
         if change.dest in e.given and change.dest not in OWN_RULE and change.before is not None:
             is_other_form = isinstance(change.before, list) and change.before == [change.value]
             if not is_other_form:
-                yield Violation(
-                    f"Megatron changes {change.dest} from {word(change.before)} to {word(change.value)}: {change.reason}",
-                    (change.dest,),
-                    choices(change.dest, [change.value] if change.value is not None else []),
-                )
+                said = f"from {word(change.before)} to {word(change.value)}: {change.reason}"
+                nearest = choices(change.dest, [] if change.value is None else [change.value])
+                yield Violation(f"Megatron changes {change.dest} {said}", (change.dest,), nearest)
 
 
 @rule("MW902", "the vocabulary is a multiple of its step x TP", checked="nowhere: it is padded", severity="warning")

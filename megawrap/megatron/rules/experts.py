@@ -7,10 +7,17 @@ from collections.abc import Iterator
 
 from megawrap.megatron.effective import Effective
 from megawrap.megatron.rules.parallel import EP
-from megawrap.megatron.rules.pipeline import virtual_size
 from megawrap.megatron.rules.registry import (
-    OFF, ON, Violation, choices, divisors, needs, nvidia, rocm, rule,
-)  # fmt: skip
+    OFF,
+    ON,
+    Violation,
+    choices,
+    divisors,
+    needs,
+    nvidia,
+    rocm,
+    rule,
+)
 
 WITH_CAPACITY = ("aux_loss", "seq_aux_loss", "global_aux_loss", "none")
 UNBIASED_SCORES = ("sigmoid", "sqrtsoftplus")
@@ -174,7 +181,7 @@ def overlap(e: Effective) -> Iterator[Violation]:
     wrong = {
         EP: e.layout.expert < 2,
         "moe_token_dispatcher_type": e.moe_token_dispatcher_type not in ("alltoall", "flex"),
-        "pipeline_model_parallel_size": e.layout.pipeline > 1 and virtual_size(e) < 2,
+        "pipeline_model_parallel_size": e.layout.pipeline > 1 and e.layout.virtual < 2,
         "recompute_granularity": e.recompute_granularity == "full",
         "recompute_method": e.recompute_method is not None,
         "recompute_num_layers": e.recompute_num_layers is not None,

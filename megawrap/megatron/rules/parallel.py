@@ -8,8 +8,16 @@ from collections.abc import Iterator
 from megawrap.megatron.effective import Effective
 from megawrap.megatron.layout import smallest_world
 from megawrap.megatron.rules.registry import (
-    ON, Violation, choices, divisors, multiples, needs, nvidia, rocm, rule,
-)  # fmt: skip
+    ON,
+    Violation,
+    choices,
+    divisors,
+    multiples,
+    needs,
+    nvidia,
+    rocm,
+    rule,
+)
 
 TP = "tensor_model_parallel_size"
 PP = "pipeline_model_parallel_size"

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from megawrap.megatron.effective import Effective
 from megawrap.megatron.rules.parallel import PP
 from megawrap.megatron.rules.registry import OFF, ON, Violation, choices, divisors, needs, nvidia, rocm, rule
+from megawrap.megatron.stages import COUNTED, VIRTUAL, counted_layers, written_out
 
-VIRTUAL = ("num_layers_per_virtual_pipeline_stage", "num_virtual_stages_per_pipeline_rank",
-           "pipeline_model_parallel_layout")  # fmt: skip
 ENDS = ("decoder_first_pipeline_num_layers", "decoder_last_pipeline_num_layers")
-COUNTED = ("account_for_embedding_in_pipeline_split", "account_for_loss_in_pipeline_split")
-
-
-def counted_layers(e: Effective) -> int:
-    """Layers, and the embedding and the loss where they count as one."""
-    return (e.num_layers or 0) + sum(bool(e.values.get(name)) for name in COUNTED)
 
 
 def has_ends(e: Effective) -> bool:
@@ -25,30 +17,9 @@ def has_ends(e: Effective) -> bool:
     return any(e.values.get(name) is not None for name in ENDS)
 
 
-def virtual_size(e: Effective) -> int:
-    """Virtual stages on each rank; 1 when the schedule is not interleaved or the sizes do not divide."""
-    if e.num_virtual_stages_per_pipeline_rank:
-        return int(e.num_virtual_stages_per_pipeline_rank)
-    if e.pipeline_model_parallel_layout:
-        return max(1, len(stages(e.pipeline_model_parallel_layout)) // e.layout.pipeline)
-    if e.num_layers_per_virtual_pipeline_stage:
-        return max(1, counted_layers(e) // e.layout.pipeline // int(e.num_layers_per_virtual_pipeline_stage))
-    return 1
-
-
-def stages(layout: str) -> list[str]:
-    """``"Et*3|t*4|t*4L"`` → the letters of each stage, written out. Repeats may also hold whole groups:
-    ``(tt|)*3``."""
-    plain = layout.replace(",", "")
-    while (group := re.search(r"\(([^()]*)\)\*(\d+)", plain)) is not None:
-        plain = plain[: group.start()] + group[1] * int(group[2]) + plain[group.end() :]
-    plain = re.sub(r"([EtmL|])\*(\d+)", lambda one: one[1] * int(one[2]), plain)
-    return plain.split("|")
-
-
 @rule("MW105", "the number of layers is a multiple of PP", checked="validate_args")
 def layers(e: Effective) -> Iterator[Violation]:
-    count, pipeline = counted_layers(e), e.layout.pipeline
+    count, pipeline = counted_layers(e.values), e.layout.pipeline
     if has_ends(e) or e.pipeline_model_parallel_layout or e.hybrid_layer_pattern or count % pipeline == 0:
         return
     yield Violation(
@@ -73,8 +44,8 @@ def virtual_layers(e: Effective) -> Iterator[Violation]:
     if has_ends(e):
         message = "stages of different size take num_virtual_stages_per_pipeline_rank"
         yield Violation(message, ("num_layers_per_virtual_pipeline_stage", *ENDS))
-    in_stage = counted_layers(e) // pipeline
-    if counted_layers(e) % pipeline == 0 and (each < 1 or in_stage % each):
+    in_stage = counted_layers(e.values) // pipeline
+    if counted_layers(e.values) % pipeline == 0 and (each < 1 or in_stage % each):
         yield Violation(
             f"{in_stage} layers in a stage cannot be divided into virtual stages of {each}",
             ("num_layers_per_virtual_pipeline_stage", PP),
@@ -84,7 +55,7 @@ def virtual_layers(e: Effective) -> Iterator[Violation]:
 
 @rule("MW132", "an interleaved schedule needs several stages", checked="validate_args")
 def interleaved(e: Effective) -> Iterator[Violation]:
-    virtual, pipeline = virtual_size(e), e.layout.pipeline
+    virtual, pipeline = e.layout.virtual, e.layout.pipeline
     least = 2 if e.overlap_p2p_comm or e.values.get("overlap_p2p_comm") is None else 3
     if virtual > 1 and pipeline < least:
         why = "" if least == 2 else " without overlap_p2p_comm"
@@ -96,7 +67,7 @@ def interleaved(e: Effective) -> Iterator[Violation]:
       checked="nowhere: dies in the first step")  # fmt: skip
 def enough_micro_batches(e: Effective) -> Iterator[Violation]:
     count, pipeline = e.layout.micro_batches, e.layout.pipeline
-    if virtual_size(e) > 1 and count is not None and pipeline > 1 and count < pipeline:
+    if e.layout.virtual > 1 and count is not None and pipeline > 1 and count < pipeline:
         yield Violation(
             f"{count} micro-batches in a step, and the interleaved schedule of PP = {pipeline} needs {pipeline}",
             ("global_batch_size", PP),
@@ -108,7 +79,7 @@ def enough_micro_batches(e: Effective) -> Iterator[Violation]:
 def uneven(e: Effective) -> Iterator[Violation]:
     if not has_ends(e) or e.pipeline_model_parallel_layout:
         return
-    left, middle, virtual = e.num_layers or 0, e.layout.pipeline, virtual_size(e)
+    left, middle, virtual = e.num_layers or 0, e.layout.pipeline, e.layout.virtual
     for name in ENDS:
         count = e.values.get(name)
         if count is None:
@@ -139,9 +110,9 @@ def counted(e: Effective) -> Iterator[Violation]:
     others = [name for name in (*ENDS, "pipeline_model_parallel_layout") if e.values.get(name) is not None]
     if said and others:
         yield Violation(f"{' and '.join(said)} cannot be used with {' and '.join(others)}", (*said, *others))
-    in_stage = counted_layers(e) // e.layout.pipeline
-    if said and not others and counted_layers(e) % e.layout.pipeline == 0 and in_stage % virtual_size(e):
-        message = f"{in_stage} layers in a stage cannot be divided into {virtual_size(e)} virtual stages"
+    in_stage = counted_layers(e.values) // e.layout.pipeline
+    if said and not others and counted_layers(e.values) % e.layout.pipeline == 0 and in_stage % e.layout.virtual:
+        message = f"{in_stage} layers in a stage cannot be divided into {e.layout.virtual} virtual stages"
         yield Violation(message, (*said, PP))
 
 
@@ -150,7 +121,7 @@ def counted(e: Effective) -> Iterator[Violation]:
 def counted_stages(e: Effective) -> Iterator[Violation]:
     said = [name for name in COUNTED if e.values.get(name)]
     left = e.layout.pipeline - len(said)
-    if said and virtual_size(e) == 1 and (left < 1 or (e.num_layers or 0) % left):
+    if said and e.layout.virtual == 1 and (left < 1 or (e.num_layers or 0) % left):
         message = f"{e.num_layers} layers for the {max(0, left)} stages that {' and '.join(said)} leave"
         yield Violation(message, (*said, PP, "num_layers"))
 
@@ -160,7 +131,7 @@ def layout(e: Effective) -> Iterator[Violation]:
     text = e.pipeline_model_parallel_layout
     if not text:
         return
-    names, key = stages(text), "pipeline_model_parallel_layout"
+    names, key = written_out(text), "pipeline_model_parallel_layout"
     letters = "".join(names)
     if len(names) % e.layout.pipeline:
         yield Violation(f"{len(names)} stages in the layout cannot be shared by PP = {e.layout.pipeline}", (key, PP))

@@ -32,9 +32,7 @@ class Span:
 
     def holds(self, fork: str, core: tuple[int, ...]) -> bool:
         """Whether a Megatron is one of them."""
-        return (
-            fork == self.fork and core >= numbers(self.since) and (self.until is None or core < numbers(self.until))
-        )
+        return fork == self.fork and core >= numbers(self.since) and (self.until is None or core < numbers(self.until))
 
     def __str__(self) -> str:
         parts = [f">= {self.since}"] if self.since != "0" else []
@@ -106,9 +104,9 @@ Wanted = Mapping[str, Any]
 def needs(
     id: str, says: str, when: Wanted, need: Wanted, *, checked: str = "validate_args", spans: Sequence[Span] = ALL
 ) -> None:
-    """Register the rule that everything in ``need`` must hold where everything in ``when`` does. Both map an argument to
-    ``ON`` (set and not false), ``OFF`` (unset or false) or a tuple of values. An argument that the target lacks is off,
-    and is never needed."""
+    """Register the rule that everything in ``need`` must hold where everything in ``when`` does. Both map an argument
+    to ``ON`` (set and not false), ``OFF`` (unset or false) or a tuple of values. An argument that the target lacks is
+    off, and is never needed."""
 
     def condition(e: Effective) -> Iterator[Violation]:
         if not all(holds(e, dest, wanted) for dest, wanted in when.items()):

@@ -7,8 +7,17 @@ from collections.abc import Iterator
 
 from megawrap.megatron.effective import Effective
 from megawrap.megatron.rules.registry import (
-    OFF, ON, Violation, choices, divisors, multiples, needs, nvidia, rocm, rule,
-)  # fmt: skip
+    OFF,
+    ON,
+    Violation,
+    choices,
+    divisors,
+    multiples,
+    needs,
+    nvidia,
+    rocm,
+    rule,
+)
 
 
 @rule("MW301", "positions reach as far as the sequence", checked="validate_args")
@@ -96,7 +105,8 @@ needs("MW322", "rotary positions of latent attention were not fused",
       when={"multi_latent_attention": ON}, need={"apply_rope_fusion": OFF}, checked="TransformerConfig",
       spans=(nvidia("0.11", "0.13"),))  # fmt: skip
 needs("MW320", "interleaved rotary positions wanted to hear of Megatron Core",
-      when={"rotary_interleaved": ON}, need={"deprecated_use_mcore_models": ON}, spans=(rocm(until="0.16"),))  # fmt: skip
+      when={"rotary_interleaved": ON}, need={"deprecated_use_mcore_models": ON},
+      spans=(rocm(until="0.16"),))  # fmt: skip
 needs("MW321", "multi-token prediction was not for context parallelism",
       when={"mtp_num_layers": ON}, need={"context_parallel_size": (1,)}, spans=(nvidia(until="0.14"),))  # fmt: skip
 

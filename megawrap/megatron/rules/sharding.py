@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from megawrap.megatron.effective import Effective
 from megawrap.megatron.rules.parallel import EP, PP, TP
-from megawrap.megatron.rules.pipeline import virtual_size
 from megawrap.megatron.rules.registry import OFF, ON, Violation, choices, needs, nvidia, rocm, rule
 
 EMERGING = (nvidia("0.16"), rocm("0.16"))
@@ -39,7 +38,7 @@ needs("MW150", "parameters are gathered during the optimizer step only with an i
 @rule("MW151", "parameters are gathered during the optimizer step only with an interleaved pipeline",
       checked="validate_args")  # fmt: skip
 def gather_in_step(e: Effective) -> Iterator[Violation]:
-    if e.overlap_param_gather_with_optimizer_step and virtual_size(e) < 2:
+    if e.overlap_param_gather_with_optimizer_step and e.layout.virtual < 2:
         message = "overlap_param_gather_with_optimizer_step needs an interleaved pipeline schedule"
         yield Violation(message, ("overlap_param_gather_with_optimizer_step", "num_virtual_stages_per_pipeline_rank"))
 
@@ -71,7 +70,10 @@ needs("MW159", "buffers are registered by hand for Megatron-FSDP over user buffe
       when={"fsdp_manual_registration": ON}, need={"use_megatron_fsdp": ON, "nccl_ub": ON})  # fmt: skip
 needs("MW160", "optimizer states in low precision are for Adam, sharded",
       when={"use_precision_aware_optimizer": ON}, need={"optimizer": ("adam",), "use_distributed_optimizer": ON},
-      checked="OptimizerConfig")  # fmt: skip
+      checked="OptimizerConfig", spans=(nvidia(until="0.20"), rocm()))  # fmt: skip
+needs("MW172", "optimizer states in low precision are for Adam",
+      when={"use_precision_aware_optimizer": ON}, need={"optimizer": ("adam",)}, checked="OptimizerConfig",
+      spans=(nvidia("0.20"),))  # fmt: skip
 needs("MW161", "optimizer states are fp32 without the precision-aware optimizer",
       when={"use_precision_aware_optimizer": (False,)}, need=dict.fromkeys(LOW_PRECISION_STATES, ("fp32",)),
       checked="OptimizerConfig")  # fmt: skip
