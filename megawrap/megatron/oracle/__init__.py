@@ -45,7 +45,7 @@ class Oracle:
             ResourceError: when the target cannot be imported there.
         """
         words = [python, str(WORKER), *([str(tree)] if tree else [])]
-        self._said = tempfile.TemporaryFile()  # a pipe that nobody reads would fill up
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115 - a pipe that nobody reads would fill up
         self._process = subprocess.Popen(
             words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._said, text=True
         )

@@ -12,8 +12,9 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
-import importlib.machinery
+import importlib
 import importlib.util
+import inspect
 import io
 import json
 import os
@@ -22,12 +23,17 @@ import traceback
 import types
 import warnings
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 TRANSFORMER_ENGINE = "2.14.0"
-# What the stand-in for megatron.training offers to modules that import it by name; nothing of it is ever called.
-_UNUSED = ("get_args", "get_timers", "get_adlr_autoresume", "get_tokenizer", "get_wandb_writer", "get_one_logger",
-           "get_signal_handler", "get_tensorboard_writer", "initialize_megatron", "pretrain")  # fmt: skip
+_SIZES = ("tensor_model_parallel_size", "pipeline_model_parallel_size", "virtual_pipeline_model_parallel_size",
+          "context_parallel_size", "expert_model_parallel_size", "expert_tensor_parallel_size",
+          "num_distributed_optimizer_instances")  # fmt: skip
+# Python put this file's folder first, whose modules are not meant to be imported by their bare names.
+sys.path[0] = str(Path(__file__).absolute().parents[1])
+light: Any = importlib.import_module("light")
+del sys.path[0]
 
 
 def serve(source_tree: str | None) -> None:
@@ -38,6 +44,7 @@ def serve(source_tree: str | None) -> None:
     warnings.simplefilter("ignore")
     if source_tree:
         sys.path.insert(0, source_tree)
+    light.install(_training_folder(source_tree))
     target = Target()
     answers.write(json.dumps({"ready": True, "file": target.arguments.__file__}) + "\n")
     answers.flush()
@@ -50,7 +57,6 @@ class Target:
     """The Megatron-LM of this process."""
 
     def __init__(self) -> None:
-        _lighten()
         import megatron.training.arguments as arguments
 
         self.arguments: Any = arguments
@@ -61,7 +67,9 @@ class Target:
 
     def _keep_parser(self) -> None:
         """Build the parser once: that takes fifty times as long as all the rest of a case."""
-        parser = self.arguments.add_megatron_arguments(argparse.ArgumentParser(allow_abbrev=False))
+        parser: argparse.ArgumentParser = self.arguments.add_megatron_arguments(
+            argparse.ArgumentParser(allow_abbrev=False)
+        )
         parser = self.patch(parser) if self.patch else parser
         lists = {action: action.default for action in parser._actions if isinstance(action.default, list)}
 
@@ -83,7 +91,7 @@ class Target:
         stage, args = "parse_args", None
         try:
             args = self._parse()
-            for stage, run in self._stages(args, world_size):
+            for stage, run in self._stages(args, world_size):  # noqa: B007 - told when it fails
                 run()
         except BaseException as problem:
             if isinstance(problem, KeyboardInterrupt):
@@ -133,56 +141,19 @@ def _surroundings(case: dict[str, Any]) -> Iterator[None]:
         os.environ.update(environment)
 
 
-def _lighten() -> None:
-    """Make ``megatron.training`` an empty package, whose own ``__init__`` would import the whole training program, and
-    put a stub in the place of Triton where there is none."""
-    import torch._dynamo
-    import torch._inductor.utils  # these probe Triton when they are imported: before the stub is there
-    import torch.utils.cpp_extension
-
-    with contextlib.suppress(ImportError):
-        import torch._inductor.runtime.triton_compat  # noqa: F401
-    if importlib.util.find_spec("triton") is None:
-        _stub("triton", jit=lambda fn=None, **_: fn if fn else (lambda inner: inner), cdiv=lambda a, b: -(-a // b))
-        _stub("triton.language", constexpr=int)
-    torch.utils.cpp_extension.load_inline = _no_compiler  # ROCm 2026-02 compiles a kernel when it is imported
+def _training_folder(source_tree: str | None) -> str:
+    if source_tree:
+        return f"{source_tree}/megatron/training"
     found = importlib.util.find_spec("megatron.core")
     if found is None or found.origin is None:
         sys.exit("there is no megatron.core here")
-    folder = os.path.join(os.path.dirname(os.path.dirname(found.origin)), "training")
-    package = _stub("megatron.training", **dict.fromkeys(_UNUSED, _unused))
-    package.__path__ = [folder]
-    for name in ("print_rank_0", "print_rank_last", "is_last_rank"):
-        setattr(package, name, _unused)
-
-
-def _stub(name: str, **members: Any) -> Any:
-    module: Any = types.ModuleType(name)
-    module.__dict__.update(members)
-    module.__getattr__ = lambda attribute: _missing(name, attribute)
-    module.__spec__ = importlib.machinery.ModuleSpec(name, None)
-    sys.modules[name] = module
-    parent, _, child = name.rpartition(".")
-    if parent in sys.modules:
-        setattr(sys.modules[parent], child, module)
-    return module
-
-
-def _missing(module: str, attribute: str) -> Any:
-    if attribute.startswith("__"):
-        raise AttributeError(attribute)
-    return _unused
-
-
-def _unused(*_args: object, **_kwargs: object) -> None:
-    """Stands where only the name is needed."""
+    return str(Path(found.origin).parents[1] / "training")
 
 
 def _pretend() -> None:
     """What a GPU node would answer."""
     import torch
     from megatron.core import utils
-    from megatron.core.models.common.embeddings import rope_utils
     from megatron.core.transformer.moe import moe_utils
     from packaging.version import Version
 
@@ -192,18 +163,28 @@ def _pretend() -> None:
     te: Any = utils
     te._te_version = Version(TRANSFORMER_ENGINE)
     te.get_te_version = lambda: Version(TRANSFORMER_ENGINE)
+    rope: Any = _rope()
     for name in ("HAVE_APPLY_ROPE_FUSION", "fused_apply_rotary_pos_emb", "fused_apply_rotary_pos_emb_thd"):
-        setattr(rope_utils, name, getattr(rope_utils, name, None) or _unused)
-    for name in ("permute", "permute_with_probs", "sort_chunks_by_index", "sort_chunks_by_index_with_probs", "unpermute"):
-        setattr(moe_utils, f"fused_{name}", getattr(moe_utils, f"fused_{name}", None) or _unused)
+        setattr(rope, name, getattr(rope, name, None) or light.unused)
+    for name in (
+        "permute",
+        "permute_with_probs",
+        "sort_chunks_by_index",
+        "sort_chunks_by_index_with_probs",
+        "unpermute",
+    ):
+        setattr(moe_utils, f"fused_{name}", getattr(moe_utils, f"fused_{name}", None) or light.unused)
     if "transformer_engine" not in sys.modules:
         for name in ("transformer_engine", "transformer_engine.pytorch", "transformer_engine.pytorch.optimizers"):
-            _stub(name).__path__ = []
+            light.stub(name).__path__ = []
         sys.modules["transformer_engine.pytorch.optimizers"].FusedAdam = _Adam  # type: ignore[attr-defined]
 
 
-def _no_compiler(*_args: object, **_kwargs: object) -> None:
-    raise RuntimeError("nothing is compiled here")
+def _rope() -> Any:
+    """The module with the rotary embedding's fused kernels; 0.9 has them beside the embedding itself."""
+    folder = "megatron.core.models.common.embeddings"
+    is_own = importlib.util.find_spec(f"{folder}.rope_utils") is not None
+    return importlib.import_module(f"{folder}.{'rope_utils' if is_own else 'rotary_pos_embedding'}")
 
 
 class _Adam:
@@ -275,7 +256,7 @@ def _scheduler(args: Any) -> None:
     decay = (steps if decay is None else decay) * unit
     fraction = args.lr_warmup_fraction
     OptimizerParamScheduler(
-        types.SimpleNamespace(param_groups=[]),  # type: ignore[arg-type]
+        types.SimpleNamespace(param_groups=[]),
         init_lr=args.lr_warmup_init,
         max_lr=args.lr,
         min_lr=args.min_lr,
@@ -302,16 +283,10 @@ def _groups(args: Any, world_size: int) -> None:
     module: Any = dist
     real = dist.new_group
     module.new_group = lambda *args, **named: real(*args, **{**named, "backend": None})  # gloo ones too
+    named = set(inspect.signature(parallel_state.initialize_model_parallel).parameters)
+    sizes = {name: getattr(args, name) for name in _SIZES if name in named and hasattr(args, name)}
     try:
-        parallel_state.initialize_model_parallel(
-            args.tensor_model_parallel_size,
-            args.pipeline_model_parallel_size,
-            args.virtual_pipeline_model_parallel_size,
-            context_parallel_size=args.context_parallel_size,
-            expert_model_parallel_size=args.expert_model_parallel_size,
-            expert_tensor_parallel_size=args.expert_tensor_parallel_size,
-            num_distributed_optimizer_instances=args.num_distributed_optimizer_instances,
-        )
+        parallel_state.initialize_model_parallel(**sizes)
     finally:
         module.new_group = real
         parallel_state.destroy_model_parallel()

@@ -2,22 +2,19 @@
 
 A script for the Python that has the target, which may be another than megawrap's: it imports nothing of megawrap.
 ROOT holds ``megatron/``. The parser is caught where ``parse_args`` hands it to ``extra_args_provider``, so nothing is
-parsed. ``megatron.training``'s own ``__init__`` would import the whole training program; an empty package stands in its
-place.
+parsed.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import enum
 import importlib
-import importlib.util
 import json
 import math
 import os
 import sys
-import types
+from pathlib import Path
 from typing import Any
 
 _ACTIONS = {
@@ -46,10 +43,12 @@ def main(root: str, hidden: list[str]) -> None:
     for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK"):  # some defaults are read from them
         os.environ.pop(name, None)
     # Python put this file's folder first, whose modules are not meant to be imported by their bare names.
+    sys.path[0] = str(Path(__file__).absolute().parents[1])
+    light: Any = importlib.import_module("light")
     sys.path[0] = root
     modules: dict[str, Any] = sys.modules
     modules.update(dict.fromkeys(hidden))
-    _lighten(root)
+    light.install(f"{root}/megatron/training")
     json.dump(rows(catch()), answer)
     answer.close()
 
@@ -114,52 +113,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {str(key): _plain(one) for key, one in value.items()}
     return value if isinstance(value, (bool, int, float, str, type(None))) else str(value)
-
-
-def _lighten(root: str) -> None:
-    """The empty package, a stub of Triton where there is none, and no compiler: ROCm 2026-02 starts one when it is
-    imported."""
-    from torch.utils import cpp_extension
-
-    cpp_extension.load = cpp_extension.load_inline = _no_compiler
-    # These look for Triton when they are imported, and must not find the stub.
-    for name in ("torch._dynamo", "torch._inductor.utils", "torch._inductor.runtime.triton_compat"):
-        with contextlib.suppress(ImportError):
-            importlib.import_module(name)
-    if importlib.util.find_spec("triton") is None:
-        _stub("triton", jit=lambda fn=None, **_: fn if fn else (lambda inner: inner))
-        _stub("triton.language", constexpr=int)
-    package = _stub("megatron.training")
-    package.__path__ = [f"{root}/megatron/training"]
-
-
-def _stub(name: str, **members: Any) -> Any:
-    module: Any = types.ModuleType(name)
-    module.__dict__.update(members)
-    module.__getattr__ = lambda attribute: _member(name, attribute)
-    module.__spec__ = importlib.util.spec_from_loader(name, loader=None)
-    sys.modules[name] = module
-    parent, _, child = name.rpartition(".")
-    if parent in sys.modules:
-        setattr(sys.modules[parent], child, module)
-    return module
-
-
-def _member(module: str, attribute: str) -> Any:
-    if attribute.startswith("__"):
-        raise AttributeError(attribute)
-    submodule = f"{module}.{attribute}"
-    if module == "megatron.training" and importlib.util.find_spec(submodule):
-        return importlib.import_module(submodule)
-    return _unused
-
-
-def _no_compiler(*_args: object, **_kwargs: object) -> None:
-    raise RuntimeError("nothing is compiled to read arguments")
-
-
-def _unused(*_args: object, **_kwargs: object) -> None:
-    """Stands where only the name is needed."""
 
 
 if __name__ == "__main__":
