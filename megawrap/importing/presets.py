@@ -104,7 +104,7 @@ def _choice(group: str, file: Path) -> Choice:
     bases = [base for base in tree.pop("defaults", []) if isinstance(base, str) and base != "_self_"]
     inherited: dict[str, Any] = {}
     for base in bases:
-        inherited |= _choice(group, file.with_name(f"{base}.yaml")).keys
+        inherited |= _choice(group, file.with_name(f"{base.partition('@')[0]}.yaml")).keys
     is_global = re.search(r"^#\s*@package\s+_global_", file.read_text(encoding="utf-8"), re.MULTILINE)
     sections = tree if is_global else {group: tree}
     own = {f"{section}.{name}": value for section, keys in sections.items() for name, value in keys.items()}

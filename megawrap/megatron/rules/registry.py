@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -180,6 +181,7 @@ def choices(dest: str, values: Sequence[Any]) -> tuple[tuple[str, Any], ...]:
     return tuple((dest, value) for value in values)
 
 
+@functools.cache
 def numbers(version: str | None) -> tuple[int, ...]:
     """``"0.15.0rc8"`` → ``(0, 15, 0)``; empty for an unknown version."""
     return tuple(int(number) for number in re.findall(r"\d+", version or "")[:3])
