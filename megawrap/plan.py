@@ -8,21 +8,21 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
 
 from megawrap.config.compose import Composed
 from megawrap.errors import Finding
 from megawrap.estimate.parameters import total_parameters
-from megawrap.hardware.environment import Variable, environment
+from megawrap.hardware.environment import Variable
 from megawrap.hardware.machine import Machine, machine
 from megawrap.megatron.compile import Compiled, compile_arguments
-from megawrap.megatron.layout import Layout, smallest_world
 from megawrap.megatron.effective import Effective
+from megawrap.megatron.layout import Layout, smallest_world
 from megawrap.megatron.rules import check
 from megawrap.megatron.rules.registry import numbers
 from megawrap.megatron.surface import Target, resolve
 from megawrap.steps import Step, steps
+from megawrap.surroundings import surround
 
 __all__ = ["LaunchPlan", "Step", "build"]
 
@@ -72,9 +72,10 @@ def build(composed: Composed, ambient: Mapping[str, str] | None = None) -> Launc
     where = machine(config.cluster, smallest_world(defaults | given))
     layout = Layout.of(defaults | given, where.world_size)
     shell = os.environ if ambient is None else ambient
-    variables = environment(_facts(composed, defaults | given, layout, where), config.env, shell)
-    effective = Effective.of(defaults, given, where.world_size, target.release.fork, core_of(target),
-                             {**shell, **{name: one.value for name, one in variables.items()}}, where.gpu)  # fmt: skip
+    around = surround(config, target, defaults | given, layout, where, shell)
+    environment = {**shell, **{name: one.value for name, one in around.variables.items()}}
+    effective = Effective.of(defaults, given, where.world_size, target.release.fork, core_of(target), environment,
+                             where.gpu)  # fmt: skip
     return LaunchPlan(
         composed=composed,
         target=target,
@@ -82,27 +83,21 @@ def build(composed: Composed, ambient: Mapping[str, str] | None = None) -> Launc
         compiled=compiled,
         effective=effective,
         parameters=total_parameters(effective.values, config.model.vocab_size),
-        variables=variables,
+        variables=around.variables,
         steps=steps(config, target, compiled.argv(), where),
-        findings=tuple(check(effective, compiled, lambda: composed.origins)),
+        findings=_ordered(*check(effective, compiled, lambda: composed.origins), *_placed(around.findings, composed)),
     )
 
 
-def _facts(composed: Composed, values: Mapping[str, Any], layout: Layout, where: Machine) -> dict[str, Any]:
-    """What the environment profiles ask for."""
-    gemm = composed.config.gemm
-    return {
-        "device": where.device,
-        "vendor": where.vendor,
-        "arch": where.gpu.arch if where.gpu else None,
-        "multi_node": where.nodes > 1,
-        "model_parallel": layout.tensor * layout.context > 1,
-        "fsdp": bool(values.get("use_torch_fsdp2") or values.get("use_megatron_fsdp")),
-        "fp8_recipe": values.get("fp8_recipe") if values.get("fp8") else None,
-        "gemm": gemm.mode,
-        "gemm_run_count": gemm.run_count,
-        "gemm_algo_count": gemm.algo_count,
-    }
+def _placed(findings: Iterable[Finding], composed: Composed) -> Iterator[Finding]:
+    """The findings, with the places where their keys were set."""
+    for one in findings:
+        yield one if one.origin else dataclasses.replace(one, origin=composed.origins.of(*one.keys))
+
+
+def _ordered(*findings: Finding) -> tuple[Finding, ...]:
+    """Errors before warnings."""
+    return tuple(sorted(findings, key=lambda one: (one.severity, one.id)))
 
 
 def core_of(target: Target) -> tuple[int, ...]:

@@ -11,13 +11,19 @@ from typing import Any
 
 import orjson
 
+from megawrap.hardware.conditions import holds
+from megawrap.hardware.lint import known
+
 _DATA = Path(__file__).with_name("environment.json")
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
+# Which GPUs a process sees is a matter of the machine it stands on, not of the run.
+_OF_A_MACHINE = re.compile(r"\w+_VISIBLE_DEVICES")
 
 
 @dataclasses.dataclass(frozen=True)
 class Variable:
-    """One variable of the ranks. ``value`` ``None`` means that it is unset."""
+    """One variable of the ranks. ``value`` ``None`` means that it is unset. ``source`` says who has it so: a document,
+    ``shell``, or the key of the configuration."""
 
     name: str
     value: str | None
@@ -29,10 +35,17 @@ def environment(
     facts: Mapping[str, Any], own: Mapping[str, str | None], ambient: Mapping[str, str]
 ) -> dict[str, Variable]:
     """Name → variable, for a plan with ``facts`` (what a row's ``when`` asks for). ``own`` is the configuration's
-    ``env``; it wins over the shell (``ambient``), which wins over the profile rows."""
-    chosen = {row["name"]: _variable(row, facts, ambient) for row in _rows() if _applies(row, facts)}
-    for name, value in own.items():
-        chosen[name] = Variable(name, value, "yours", f"env.{name}")
+    ``env``; it wins over the shell (``ambient``), which wins over the profile rows, of which a later one wins over an
+    earlier. Variables of the shell that a library reads are listed too: the ranks inherit them."""
+    chosen = {row["name"]: _profile(row, facts) for row in _rows() if holds(row["when"], facts)}
+    for name, value in ambient.items():
+        if name in chosen and chosen[name].value != value:
+            chosen[name] = Variable(name, value, f"from your shell, which wins over {_said(chosen[name])}", "shell")
+        elif name not in chosen and name in known() and not _OF_A_MACHINE.fullmatch(name):
+            chosen[name] = Variable(name, value, "from your shell", "shell")
+    for name, wanted in own.items():
+        loser = f", which wins over {_said(chosen[name])}" if name in chosen and chosen[name].value != wanted else ""
+        chosen[name] = Variable(name, wanted, f"yours{loser}", f"env.{name}")
     return chosen
 
 
@@ -41,16 +54,15 @@ def masked(variables: Mapping[str, str]) -> dict[str, str]:
     return {name: "***" if _SECRET.search(name) else value for name, value in sorted(variables.items())}
 
 
-def _applies(row: Mapping[str, Any], facts: Mapping[str, Any]) -> bool:
-    return all(facts.get(name) == value for name, value in row["when"].items())
+def _said(variable: Variable) -> str:
+    """What loses, for people: ``1 of the profile``, ``4 of your shell``."""
+    value = "unset" if variable.value is None else variable.value
+    return f"{value} {'of your shell' if variable.source == 'shell' else 'of the profile'} ({variable.reason})"
 
 
-def _variable(row: Mapping[str, Any], facts: Mapping[str, Any], ambient: Mapping[str, str]) -> Variable:
-    name, value = row["name"], row["value"]
-    value = value.format_map(facts) if value is not None else None
-    if name in ambient and ambient[name] != value:
-        return Variable(name, ambient[name], f"from your shell (the profile has {value or 'it unset'})", "shell")
-    return Variable(name, value, row["reason"], row["source"])
+def _profile(row: Mapping[str, Any], facts: Mapping[str, Any]) -> Variable:
+    value = row["value"].format_map(facts) if row["value"] is not None else None
+    return Variable(row["name"], value, row["reason"].format_map(facts), row["source"])
 
 
 @functools.cache

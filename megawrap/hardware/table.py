@@ -20,13 +20,15 @@ _MISTAKEN = Path(__file__).with_name("mistaken.json")
 class Gpu:
     """One GPU as the software sees it (one GCD of an MI250X). Memory in GB (decimal), peaks dense in TFLOP/s,
     HBM bandwidth in GB/s, ``intra_node_gbs`` what one GPU can send to its neighbours in GB/s per direction,
-    ``nic_gbits`` line rate of one of the usual NICs in Gbit/s; ``None`` where nothing was published. ``pci_ids`` are
-    the device ids that name this GPU and no other."""
+    ``nic_gbits`` line rate of one of the usual NICs in Gbit/s; ``None`` where nothing was published. ``dies`` are the
+    compute dies that it can be partitioned into, ``pci_ids`` its device ids."""
 
     id: str
     name: str
     vendor: str
     arch: str
+    compute_units: int | None
+    dies: int | None
     memory_gb: float
     hbm_gbs: float
     bf16_tflops: float | None
@@ -41,6 +43,16 @@ class Gpu:
     pci_ids: tuple[str, ...]
     source: str
     note: str
+
+    @property
+    def summary(self) -> str:
+        """For people: ``192 GB at 5.3 TB/s, bf16 1307 TFLOP/s, fp8 2615, 448 GB/s to its neighbours``."""
+        peaks = [(kind, getattr(self, f"{kind}_tflops")) for kind in ("bf16", "fp8", "fp4")]
+        said = [f"{self.memory_gb:g} GB at {self.hbm_gbs / 1000:g} TB/s"]
+        said += [f"{kind} {value:.0f} TFLOP/s" for kind, value in peaks if value] or ["peak not published"]
+        said += [f"{self.intra_node_gbs:g} GB/s to its neighbours"] if self.intra_node_gbs else []
+        said += [f"{self.nics_per_node} NICs of {self.nic_gbits:g} Gbit/s a node"] if self.nics_per_node else []
+        return ", ".join(said)
 
     @property
     def compute_major(self) -> int:
@@ -73,22 +85,54 @@ def gpu(name: str) -> Gpu:
     raise ConfigError(Finding(id="MW020", keys=("cluster.gpu",), message=message, nearest=close))
 
 
-def by_marketing_name(name: str) -> Gpu | None:
+def identify(
+    name: str = "",
+    *,
+    pci_id: str | None = None,
+    arch: str | None = None,
+    memory_gb: float | None = None,
+    compute_units: int | None = None,
+) -> Gpu | None:
+    """The GPU that a driver or tool describes by any of these; the surest first. MI300X and MI308X share architecture
+    and memory, MI250 and MI250X one of their device ids."""
+    by_id = [one for one in gpus().values() if pci_id is not None and pci_id.lower() in one.pci_ids]
+    named = _by_marketing_name(name)
+    if len(by_id) == 1:
+        return by_id[0]
+    if named is not None:
+        return named
+    fitting = by_id or [one for one in gpus().values() if arch is not None and one.arch == arch]
+    exact = [one for one in fitting if compute_units is not None and one.compute_units == compute_units]
+    return min(exact or fitting, key=lambda one: abs(one.memory_gb - (memory_gb or 0)), default=None)
+
+
+def _by_marketing_name(name: str) -> Gpu | None:
     """The GPU that a driver calls ``name``, such as ``NVIDIA A100-SXM4-40GB``; of several that fit, the most exact."""
     words = set(re.split(r"[\s\-_()]+", name.lower()))
     fitting = [one for one in gpus().values() if set(one.id.split("_")) <= words]
     return max(fitting, key=lambda one: len(one.id), default=None)
 
 
-def by_arch(arch: str, memory_gb: float) -> Gpu | None:
-    """The GPU of an architecture whose memory is closest to ``memory_gb``."""
-    of_arch = [one for one in gpus().values() if one.arch == arch]
-    return min(of_arch, key=lambda one: abs(one.memory_gb - memory_gb), default=None)
-
-
-def by_pci_id(device_id: str) -> Gpu | None:
-    """The GPU with a PCI device id, such as ``0x74a1``."""
-    return next((one for one in gpus().values() if device_id.lower() in one.pci_ids), None)
+def partition(whole: Gpu, parts: int) -> Gpu:
+    """One of the ``parts`` equal partitions (ROCm's DPX, QPX, CPX) that each GPU is cut into: what each has of memory,
+    bandwidth and peaks. A partition reaches other GPUs over its share of their links."""
+    share = {
+        field: value / parts
+        for field in (
+            "memory_gb",
+            "hbm_gbs",
+            "bf16_tflops",
+            "fp16_tflops",
+            "fp8_tflops",
+            "fp4_tflops",
+            "intra_node_gbs",
+        )
+        if (value := getattr(whole, field)) is not None
+    }
+    units = whole.compute_units // parts if whole.compute_units else None
+    return dataclasses.replace(
+        whole, name=f"{whole.name} partition (1 of {parts})", compute_units=units, dies=1, **share
+    )
 
 
 @functools.cache

@@ -71,9 +71,16 @@ class Fusion:
 class Gemm:
     """Tuning of matrix products on AMD GPUs."""
 
-    mode: str = option("default", choices=("default", "tune"))
+    mode: str = option(
+        "default", choices=("default", "tune", "te_file", "override", "log", "tunableop", "tunableop_tune")
+    )
     """default: the library's own choice. tune: Transformer Engine times hipBLASLt algorithms in the run itself, so the
-    first iterations are slow."""
+    first iterations are slow. te_file: what an earlier tune found. override: solutions of hipBLASLt tuned offline. log:
+    the shapes that offline tuning needs. tunableop and tunableop_tune: PyTorch's own products, tuned before or now."""
+    file: str | None = option()
+    """te_file, override, tunableop: the file to read. tune: where to keep what is found (not set: nowhere). log and
+    tunableop_tune: where to write (not set: in the run directory). Written files get a number for each process (%i) or
+    GPU (%d)."""
     run_count: int = option(10)
     """tune: timed runs of each algorithm."""
     algo_count: int = option(50)

@@ -22,6 +22,21 @@ class Cluster:
     """Number of machines."""
     gpus_per_node: int | None = option()
     """Ranks on each machine. Not set: as many as the machine has; on cpu as few as the layout needs."""
+    nic: str | None = option(choices=("mlx5", "bnxt", "ionic", "cxi", "efa"))
+    """Family of the NICs between the machines: mlx5 (NVIDIA), bnxt (Broadcom), ionic (AMD Pollara), cxi (Slingshot),
+    efa (AWS). Not set: as found, where this machine is one of them."""
+    socket_interface: str | None = option()
+    """Network interface that the ranks meet over, as NCCL_SOCKET_IFNAME takes it. Not set: that of the default route,
+    where this machine is one of several; else NCCL chooses."""
+    ib_hca: str | None = option()
+    """RDMA devices between the machines, as NCCL_IB_HCA takes them. Not set: NCCL takes all, unless this machine is one
+    of them and has ports that are down or slower than the rest."""
+    ib_gid_index: int | None = option()
+    """Entry of the RDMA devices' GID table that is routed between the machines. Not set: the RoCE v2 entry with an IPv4
+    address, where this machine is one of them; else NCCL chooses."""
+    container: dict[str, Any] = option({})
+    """What the container of the ranks has, where it cannot be seen from here: image (a name that megawrap may know), or
+    versions of torch, rocm, te, flash_attn, ck, aotriton, triton; absent: it has none. Write three numbers (2.1.0)."""
 
 
 @dataclass(kw_only=True, slots=True)
