@@ -48,6 +48,8 @@ def _head(plan: LaunchPlan) -> RenderableType:
     sizes = {"TP": layout.tensor, "PP": layout.pipeline, "CP": layout.context, "EP": layout.expert, "DP": layout.data}
     shown = " x ".join(f"{name} {size}" for name, size in sizes.items() if size != 1) or "one rank"
     rows.add_row("layout", f"{shown} on {layout.world_size} ranks: {plan.machine.name}")
+    if plan.machine.gpu:
+        rows.add_row("GPU", plan.machine.gpu.summary)
     if train.global_batch_size and train.seq_length:
         tokens = train.global_batch_size * train.seq_length
         steps = f", {layout.micro_batches} micro-batches" if layout.micro_batches else ""

@@ -14,6 +14,7 @@ from megawrap.cli.verbs import common
 from megawrap.config import schema
 from megawrap.config.compose import Composed
 from megawrap.errors import ConfigError, Finding, nearest
+from megawrap.hardware.checks import checks
 from megawrap.megatron.rules import RULES
 from megawrap.megatron.surface import resolve
 
@@ -52,9 +53,11 @@ def explain(name: str, composed: Composed) -> list[dict[str, Any]]:
         rule = RULES[name]
         shown = {field.name: getattr(rule, field.name) for field in dataclasses.fields(rule) if field.name != "broken"}
         return [{"rule": shown["id"], **shown}]
+    if name in checks():
+        return [{"rule": name, **checks()[name]}]
     keys = [key for key in schema.fields() if key == name or key.startswith(f"{name}.")]
     if not keys:
-        known = [*schema.fields(), *schema.sections(), *RULES]
+        known = [*schema.fields(), *schema.sections(), *RULES, *checks()]
         message = f"{name}: there is no such key, section or rule"
         raise ConfigError(Finding(id="MW002", keys=(name,), message=message, nearest=nearest(name, known)))
     return [_row(schema.fields()[key], composed) for key in keys]
