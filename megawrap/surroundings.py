@@ -117,7 +117,7 @@ def _kernels(config: Config, target: Target, values: Mapping[str, Any]) -> dict[
 
 def _container(config: Config, *, is_node: bool, root: Path) -> dict[str, Any]:
     python = config.launcher.python
-    places = None if python is None or is_own(python) else [str(place) for place in site_packages(python)]
+    places = None if python is None or is_own(python) else tuple(map(str, site_packages(python)))
     known = container(config.cluster.container, places, on_gpu_machine=is_node, root=root).versions
     return {key: known.get(key) for key in KEYS}
 

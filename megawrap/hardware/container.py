@@ -7,7 +7,7 @@ import dataclasses
 import functools
 import importlib.metadata
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +40,7 @@ class Container:
 
 
 def container(
-    declared: Mapping[str, Any], places: Sequence[str] | None, *, on_gpu_machine: bool, root: Path
+    declared: Mapping[str, Any], places: tuple[str, ...] | None, *, on_gpu_machine: bool, root: Path
 ) -> Container:
     """The container of a plan. ``declared`` is the configuration's ``cluster.container``, whose values win over those
     of the image it names. Without it, the packages in the folders ``places`` (``None``: this Python's) are looked at,
@@ -90,23 +90,20 @@ def _met(wanted: Any, name: str, facts: Mapping[str, Any]) -> bool:
     return facts[name] != ABSENT and holds({name: wanted}, facts)
 
 
-def _seen(places: Sequence[str] | None) -> dict[str, str]:
+@functools.lru_cache(maxsize=16)
+def _seen(places: tuple[str, ...] | None) -> Mapping[str, str]:
+    """Kept for the process: a search plans thousands of times, and packages do not come and go under it."""
     found = {key: _distribution(name, places) for key, name in _PACKAGES.items()}
     seen = {key: one.version for key, one in found.items() if one is not None}
-    for key in ("te", "torch"):
+    for key, folder in (("te", "transformer_engine"), ("torch", "torch")):
         package = found[key]
-        for file in _libraries(package, "aotriton") if package else ():
+        for file in sorted(Path(str(package.locate_file(folder))).glob("lib/libaotriton*.so*")) if package else ():
             number = re.search(r"\.so\.([\d.]+)$", file.name)
             seen["aotriton"] = number[1] if number else "present"
     return seen
 
 
-def _libraries(package: importlib.metadata.Distribution, name: str) -> list[Path]:
-    folder = Path(str(package.locate_file(package.metadata["Name"].replace("-", "_")))) / "lib"
-    return sorted(folder.glob(f"lib{name}*.so*"))
-
-
-def _distribution(name: str, places: Sequence[str] | None) -> importlib.metadata.Distribution | None:
+def _distribution(name: str, places: tuple[str, ...] | None) -> importlib.metadata.Distribution | None:
     if places is None:
         return next(iter(importlib.metadata.distributions(name=name)), None)
     return next(iter(importlib.metadata.distributions(name=name, path=list(places))), None)

@@ -56,8 +56,8 @@ def _finding(id: str, name: str, message: str, own: Mapping[str, str | None]) ->
 def _rows_about(
     name: str, value: str, variables: Mapping[str, str], facts: Mapping[str, Any]
 ) -> Iterator[tuple[str, str]]:
-    for row in _rows():
-        if not row.name.fullmatch(name) or (row.value and not row.value.fullmatch(value.strip())):
+    for row in _rows_named(name):
+        if row.value and not row.value.fullmatch(value.strip()):
             continue
         others = [other for other in row.differs if other in variables and variables[other] != value]
         pairs = all(other in variables and wanted.fullmatch(variables[other]) for other, wanted in row.others.items())
@@ -66,14 +66,16 @@ def _rows_about(
             yield row.id, f"{said}. Instead: {row.use}"
 
 
-def _mistyped(name: str) -> Iterator[tuple[str, str]]:
+@functools.lru_cache(maxsize=4096)
+def _mistyped(name: str) -> tuple[tuple[str, str], ...]:
     """A name close to one that a library reads, in a family of variables that we know all of."""
-    if name in known() or any(row.name.fullmatch(name) for row in _rows()):
-        return
+    if name in known() or _rows_named(name):
+        return ()
     for group in _groups():
         if any(_belongs(name, family) for family in group["families"]):
             for other in difflib.get_close_matches(name, group["names"], n=1, cutoff=_CLOSE_NAME):
-                yield "MW503", f"no library that megawrap knows reads it. Did you mean {other}?"
+                return (("MW503", f"no library that megawrap knows reads it. Did you mean {other}?"),)
+    return ()
 
 
 def _belongs(name: str, family: str) -> bool:
@@ -101,6 +103,11 @@ def _groups() -> tuple[dict[str, Any], ...]:
 def _rows() -> tuple[_Row, ...]:
     rows: list[dict[str, Any]] = orjson.loads(_LINT.read_bytes())
     return tuple(_row(row) for row in rows)
+
+
+@functools.lru_cache(maxsize=4096)
+def _rows_named(name: str) -> tuple[_Row, ...]:
+    return tuple(row for row in _rows() if row.name.fullmatch(name))
 
 
 def _row(row: Mapping[str, Any]) -> _Row:
