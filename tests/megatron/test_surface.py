@@ -84,6 +84,7 @@ def _tree(root: Path, version: tuple[int, int, int], pre: str, arguments: str) -
     [
         ((0, 16, 1), "", "", "core-0.16.1"),
         ((0, 15, 9), "", "", "core-0.15.3"),
+        ((0, 15, 0), "", "", "core-0.15.3"),  # of the same minor version, although newer
         ((0, 99, 0), "", "", "main-2026-08"),
         ((0, 15, 0), "rc8", "def get_patch_args(parser): ...", "rocm-2026-02"),
         ((0, 1, 0), "", "", "core-0.9.0"),
@@ -106,6 +107,11 @@ def test_a_folder_that_is_no_source_tree(tmp_path):
         resolve(Megatron(source="checkout", path=str(tmp_path)))
     with pytest.raises(ConfigError, match=r"megatron\.path is not set"):
         resolve(Megatron(source="checkout"))
+
+
+def test_a_path_that_the_system_refuses():
+    with pytest.raises(ConfigError, match=r"cannot be read: .*File name too long"):
+        resolve(Megatron(source="checkout", path="x" * 300))
 
 
 def test_a_source_tree_whose_version_cannot_be_read(tmp_path):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -73,7 +73,7 @@ def _named(word: str, megatron: Megatron) -> Megatron:
         return dataclasses.replace(megatron, source="installed")
     if word in known:
         return dataclasses.replace(megatron, source="release", release=word)
-    if "/" in word or Path(word).exists():
+    if "/" in word or os.access(word, os.F_OK):
         return dataclasses.replace(megatron, source="checkout", path=word)
     message = f"{word!r} is neither a folder, nor installed, nor a release: {', '.join(known)}"
     raise ConfigError(Finding(id="MW011", message=message, nearest=nearest(word, [*known, "installed"])))

@@ -16,7 +16,7 @@ class Precision:
     fp8_format: str | None = arg("--fp8-format")
     """FP8 number format: hybrid (e4m3 forward, e5m2 backward) or e4m3. Not set: no FP8."""
     fp8_recipe: str | None = arg("--fp8-recipe")
-    """How FP8 scales are found: delayed, tensorwise, blockwise, mxfp8."""
+    """How FP8 scales are found: delayed, tensorwise, blockwise, mxfp8. Releases before 0.12 know delayed alone."""
     fp8_margin: int | None = arg("--fp8-margin")
     """Margin of delayed scaling."""
     fp8_amax_history_len: int | None = arg("--fp8-amax-history-len")
@@ -25,6 +25,10 @@ class Precision:
     """How delayed scaling reduces its history: most_recent or max."""
     fp8_param_gather: bool | None = arg("--fp8-param-gather")
     """Keep and gather the parameters in FP8."""
+    keep_fp8_transpose_cache: bool | None = arg("--keep-fp8-transpose-cache")
+    """megatron_fsdp only: keep the transposed FP8 weights in place of making them again."""
+    moe_router_padding: bool | None = arg("--moe-router-padding-for-quantization")
+    """Pad the tokens of each expert to the multiple of 16 or 32 that FP8 products need."""
     grad_reduce_in_bf16: bool | None = arg("--grad-reduce-in-bf16")
     """Reduce gradients in bf16 in place of fp32."""
     loss_scale: float | None = arg("--loss-scale")
@@ -63,6 +67,8 @@ class Fusion:
     """Apex's persistent fused layer norm."""
     cross_entropy: bool | None = arg("--cross-entropy-loss-fusion")
     """Fused cross entropy."""
+    cross_entropy_impl: str | None = arg("--cross-entropy-fusion-impl")
+    """Whose: native, or te (Transformer Engine's; core 0.19 refuses it)."""
     use_cpu_initialization: bool | None = arg("--use-cpu-initialization")
     """Initialise the weights on the CPU: the same values for every tensor-parallel size."""
 
@@ -98,4 +104,5 @@ class Recompute:
     num_layers: int | None = arg("--recompute-num-layers")
     """full only: layers per recomputed chunk (uniform), or layers recomputed per stage (block)."""
     modules: list[str] | None = arg("--recompute-modules")
-    """selective only: core_attn, mlp, moe, layernorm, ... as the target release names them."""
+    """selective only: core_attn, mlp, moe, layernorm, ... as the target release names them. Releases before 0.12 know
+    core_attn, and moe beside it."""

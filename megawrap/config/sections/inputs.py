@@ -57,3 +57,7 @@ class Tokenizer:
     """GPT2BPETokenizer: the merges."""
     vocab_size: int | None = arg("--vocab-size")
     """NullTokenizer: the number of token ids."""
+    special_tokens: list[str] | None = arg("--tokenizer-special-tokens")
+    """Further tokens that are never cut; releases before 0.16 take them for TikTokenizer alone."""
+    tiktoken_pattern: str | None = arg("--tiktoken-pattern")
+    """TikTokenizer: v1 or v2, how text is cut before the merges."""

@@ -58,8 +58,7 @@ class Model:
     """Rotation in one kernel. Releases before 0.13 refuse it with latent attention."""
     window_size: str | None = arg("--window-size")
     """Sliding-window attention: tokens to the left and right that a token sees besides itself, (4095,0) for Mistral's
-    window of 4096 (needs Transformer Engine). ROCm's 2025 fork takes two numbers:
-    megatron.args.window_size=[4095,0]."""
+    window of 4096 (needs Transformer Engine)."""
     window_attn_skip_freq: str | None = arg("--window-attn-skip-freq")
     """Which layers attend to everything in spite of window_size: N for every N-th, or a pattern such as ([1]*3+[0])*8,
     0 for those."""

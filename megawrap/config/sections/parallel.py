@@ -26,7 +26,12 @@ class Parallel:
     sp: bool | None = arg("--sequence-parallel")
     """Sequence parallelism: norms and dropouts split along the sequence over the tensor-parallel ranks."""
     cp_comm_type: list[str] | None = arg("--cp-comm-type")
-    """How context parallelism exchanges keys and values: p2p, a2a, allgather, a2a+p2p."""
+    """How context parallelism exchanges keys and values: p2p, a2a, allgather, a2a+p2p; one for all layers, or one for
+    each."""
+    hierarchical_cp_sizes: list[int] | None = arg("--hierarchical-context-parallel-sizes")
+    """a2a+p2p only: ranks that exchange by a2a, and groups of them that exchange by p2p; their product is cp."""
+    moe_flex_backend: str | None = arg("--moe-flex-dispatcher-backend")
+    """What carries the tokens with moe_token_dispatcher_type=flex: deepep, hybridep, ncclep."""
     distributed_optimizer: bool | None = arg("--use-distributed-optimizer")
     """Optimizer state sharded over the data-parallel ranks (ZeRO stage 1)."""
     overlap_grad_reduce: bool | None = arg("--overlap-grad-reduce")
@@ -36,7 +41,7 @@ class Parallel:
     fsdp2: bool | None = arg("--use-torch-fsdp2")
     """PyTorch's fully sharded data parallel (ZeRO stage 3)."""
     megatron_fsdp: bool | None = arg("--use-megatron-fsdp")
-    """Megatron's own fully sharded data parallel."""
+    """Megatron's own fully sharded data parallel; custom FSDP in releases before 0.14."""
     distributed_backend: str | None = arg("--distributed-backend")
     """nccl (RCCL on AMD) or gloo."""
     distributed_timeout_minutes: int | None = arg("--distributed-timeout-minutes")

@@ -9,7 +9,8 @@ from megawrap.config import schema
 from megawrap.config.origins import Origins
 from megawrap.config.sections.root import Config
 from megawrap.errors import ConfigError, Finding
-from megawrap.megatron.compile.encode import Emission, Setting, encode
+from megawrap.megatron.compile.encode import Emission, Setting, encode, lacking
+from megawrap.megatron.compile.otherwise import otherwise
 from megawrap.megatron.compile.special import special
 from megawrap.megatron.surface import Target
 
@@ -41,31 +42,41 @@ def compile_arguments(config: Config, target: Target, origins: Callable[[], Orig
     """
     emissions: dict[str, Emission] = {}
     findings: list[Finding] = []
-    for setting in _settings(config, target):
-        result = encode(setting, target)
+    for result in _results(config, target):
         if isinstance(result, Finding):
             findings.append(dataclasses.replace(result, origin=origins().of(*result.keys)))
             continue
         earlier = emissions.get(result.dest)
         if earlier is not None and earlier.value != result.value:
             findings.append(_conflict(earlier, result, origins()))
-        elif earlier is not None:
-            result = dataclasses.replace(earlier, keys=earlier.keys + result.keys)
-        emissions[result.dest] = result
+        keys = (*(earlier.keys if earlier else ()), *result.keys)
+        emissions[result.dest] = dataclasses.replace(result, keys=keys)
     if findings:
         raise ConfigError(findings)
     return Compiled(tuple(emissions.values()))
 
 
-def _settings(config: Config, target: Target) -> Iterator[Setting]:
+def _results(config: Config, target: Target) -> Iterator[Emission | Finding]:
+    for setting in _of_sections(config, target):
+        if target.surface.option(setting.name) is not None:
+            yield encode(setting, target)
+            continue
+        instead, possible = otherwise(setting, config, target.surface)
+        if instead is None:
+            yield lacking(setting, target, (*(f"{setting.key}={value}" for value in possible), f"{setting.key}=null"))
+        else:
+            yield from (encode(one, target) for one in instead)
+    for name, value in config.megatron.args.items():
+        if value is not None:
+            yield encode(Setting(name, value, f"megatron.args.{name}"), target)
+
+
+def _of_sections(config: Config, target: Target) -> Iterator[Setting]:
     for key, field in schema.fields().items():
         value = schema.get(config, key)
         if field.flag is not None and value is not None:
             yield Setting(field.flag, value, key)
     yield from special(config, target.surface)
-    for name, value in config.megatron.args.items():
-        if value is not None:
-            yield Setting(name, value, f"megatron.args.{name}")
 
 
 def _conflict(first: Emission, second: Emission, origins: Origins) -> Finding:

@@ -43,15 +43,26 @@ def encode(setting: Setting, target: Target) -> Emission | Finding:
     """Express ``setting`` in the arguments of ``target``."""
     option = target.surface.option(setting.name)
     if option is None:
-        return _unknown(setting, target)
+        return lacking(setting, target, target.surface.suggest(setting.name))
     try:
         return _store(setting, option.store) if option.store else _switch(setting, option)
     except Unfit as unfit:
-        message = f"{setting.key} = {_shown(setting.value)}: {unfit}"
+        elsewhere = _elsewhere(setting, option.store, target.release.fork)
+        message = "; ".join([f"{setting.key} = {_shown(setting.value)}: {unfit}", *elsewhere])
         return Finding(id="MW014", keys=(setting.key,), message=message, nearest=unfit.nearest)
 
 
-def _unknown(setting: Setting, target: Target) -> Finding:
+def _elsewhere(setting: Setting, argument: Argument | None, fork: str) -> list[str]:
+    """Which releases take the words that this target's argument does not."""
+    if argument is None or argument.choices is None:
+        return []
+    values = setting.value if isinstance(setting.value, list | tuple) else [setting.value]
+    phrases = [lifetime(argument.flag, fork, str(value)) for value in values if value not in argument.choices]
+    return [phrase for phrase in phrases if phrase]
+
+
+def lacking(setting: Setting, target: Target, nearest: Sequence[str]) -> Finding:
+    """The finding that the target has no such argument, and which release has it."""
     flag = "--" + setting.name.lstrip("-").replace("_", "-")
     fork = target.release.fork
     phrases = [lifetime(spelling, fork) for spelling in (flag, flag.replace("--", "--no-", 1), setting.name)]
@@ -60,7 +71,7 @@ def _unknown(setting: Setting, target: Target) -> Finding:
         id="MW010",
         keys=(setting.key,),
         message=f"{setting.key}: {target.name} has no argument {flag}" + (f"; {known}" if known else ""),
-        nearest=target.surface.suggest(setting.name),
+        nearest=tuple(nearest),
     )
 
 
@@ -98,9 +109,9 @@ def _switch_word(argument: Argument, value: bool) -> str:
 
 
 def _store(setting: Setting, argument: Argument) -> Emission:
-    many = argument.nargs is not None
-    values = list(setting.value) if isinstance(setting.value, list | tuple) else [setting.value]
-    if not many and isinstance(setting.value, list | tuple | dict):
+    many, given = argument.nargs is not None, _shaped(setting.value, argument)
+    values = list(given) if isinstance(given, list | tuple) else [given]
+    if not many and isinstance(given, list | tuple | dict):
         raise Unfit(f"{argument.flag} takes one value")
     if isinstance(argument.nargs, int) and len(values) != argument.nargs:
         raise Unfit(f"{argument.flag} takes {argument.nargs} values, not {len(values)}")
@@ -113,6 +124,15 @@ def _store(setting: Setting, argument: Argument) -> Emission:
         keys=(setting.key,),
         is_default=value == argument.default,
     )
+
+
+def _shaped(value: Any, argument: Argument) -> Any:
+    """A pair is one word, ``(4095,0)``, or two, as the release takes it."""
+    if argument.nargs == 2 and isinstance(value, str):
+        return value.strip("( )").split(",")
+    if argument.type == "tuple_type" and isinstance(value, list | tuple):
+        return f"({','.join(map(str, value))})"
+    return value
 
 
 def _words(argument: Argument, values: list[Any]) -> tuple[str, ...]:

@@ -16,7 +16,8 @@ T = TypeVar("T")
 def special(config: Config, surface: Surface) -> Iterator[Setting]:
     """Settings that no single field carries."""
     yield from _precision(config)
-    yield from _attention(config, surface)
+    yield from _attention(config)
+    yield from _tokenizer(config, surface)
     yield from _data(config)
 
 
@@ -25,14 +26,20 @@ def _precision(config: Config) -> Iterator[Setting]:
         yield Setting(f"--{config.precision.dtype}", True, "precision.dtype")
 
 
-def _attention(config: Config, surface: Surface) -> Iterator[Setting]:
-    backend = config.attention.backend
-    if backend is None:
-        return
-    if "--attention-backend" in surface:
-        yield Setting("--attention-backend", backend, "attention.backend")
-    elif backend == "flash":
-        yield Setting("--use-flash-attn", True, "attention.backend")
+def _attention(config: Config) -> Iterator[Setting]:
+    if config.attention.backend is not None:
+        yield Setting("--attention-backend", config.attention.backend, "attention.backend")
+
+
+def _tokenizer(config: Config, surface: Surface) -> Iterator[Setting]:
+    """From ROCm's 2026 fork to core 0.16 the parser takes types that only the old way of building tokenizers knows
+    (megatron/core/tokenizers/text/utils/build_tokenizer.py)."""
+    if config.tokenizer.type in _OLD_WAY and "--legacy-tokenizer" in surface:
+        yield Setting("--legacy-tokenizer", True, "tokenizer.type")
+
+
+_OLD_WAY = ("DeepSeekV2Tokenizer", "DeepSeekV3Tokenizer", "MultimodalTokenizer", "NullMultimodalTokenizer",
+            "SFTTokenizer")  # fmt: skip
 
 
 def _data(config: Config) -> Iterator[Setting]:

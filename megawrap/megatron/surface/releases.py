@@ -59,17 +59,20 @@ def release(name: str) -> Release:
     )
 
 
-def lifetime(flag: str, fork: str) -> str | None:
-    """When ``flag`` came and went in the releases of ``fork``, as a phrase; ``None`` when no release ever had it."""
-    ages = {age for row in _load()["arguments"] if flag in row["flags"] for age in row["in"]}
+def lifetime(flag: str, fork: str, choice: str | None = None) -> str | None:
+    """When ``flag``, or one of the words that it takes, came and went in the releases of ``fork``, as a phrase;
+    ``None`` when no release ever had it."""
+    rows = [row for row in _load()["arguments"] if flag in row["flags"]]
+    ages = {age for row in rows for age in row["in"] if choice is None or choice in (row.get("choices") or ())}
+    name = flag if choice is None else f"{flag} {choice}"
     having = [one for one in releases() if one.age in ages]
     own = [one for one in having if one.fork == fork]
     if not own:
-        return f"{flag} exists only in {having[0].fork}'s fork, since {having[0].id}" if having else None
+        return f"{name} exists only in {having[0].fork}'s fork, since {having[0].id}" if having else None
     newest = [one for one in releases() if one.fork == fork][-1]
     if own[-1] == newest:
-        return f"{flag} exists since {own[0].id}"
-    return f"{flag} existed from {own[0].id} until {own[-1].id}"
+        return f"{name} exists since {own[0].id}"
+    return f"{name} existed from {own[0].id} until {own[-1].id}"
 
 
 @functools.cache

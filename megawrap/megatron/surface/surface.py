@@ -76,6 +76,9 @@ class Surface:
         store = next((one for one in rows if one.takes_value), None)
         on = next((one for one in rows if one.action == "store_true"), None)
         off = next((one for one in rows if one.action == "store_false"), None)
+        both = next((one for one in rows if one.action == "boolean_optional"), None)
+        if both is not None:
+            return Option(name, on=both, off=both)
         return Option(name, store=store) if store else Option(name, on=on, off=off)
 
 

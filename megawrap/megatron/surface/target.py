@@ -89,18 +89,23 @@ def resolve(megatron: Megatron, python: str | None = None, *, way: str | None = 
 def _checkout(path: str | None) -> tuple[Path, str, Release]:
     root = Path(path or "").expanduser().absolute()
     info, arguments = root / "megatron/core/package_info.py", root / "megatron/training/arguments.py"
-    if not path or not info.is_file() or not arguments.is_file():
-        missing = "is not set" if not path else f"= {path} is not a Megatron-LM source tree: no {info}"
-        if path and info.is_file():
-            missing = f"= {path} is not a whole Megatron-LM source tree: no {arguments}"
-        raise ConfigError(Finding(id="MW012", keys=("megatron.path",), message=f"megatron.path {missing}"))
     try:
-        version = _version_of(info)
-        fork = "rocm" if b"def get_patch_args" in arguments.read_bytes() else "nvidia"
+        missing = _missing(path, info, arguments)
+        if missing is None:
+            version = _version_of(info)
+            fork = "rocm" if b"def get_patch_args" in arguments.read_bytes() else "nvidia"
+            return root, version, _nearest(version, fork)
     except (OSError, SyntaxError, ValueError) as problem:
-        message = f"megatron.path = {path} cannot be read: {problem}"
-        raise ConfigError(Finding(id="MW012", keys=("megatron.path",), message=message)) from None
-    return root, version, _nearest(version, fork)
+        missing = f"= {path} cannot be read: {problem}"
+    raise ConfigError(Finding(id="MW012", keys=("megatron.path",), message=f"megatron.path {missing}"))
+
+
+def _missing(path: str | None, info: Path, arguments: Path) -> str | None:
+    if not path:
+        return "is not set"
+    if not info.is_file():
+        return f"= {path} is not a Megatron-LM source tree: no {info}"
+    return None if arguments.is_file() else f"= {path} is not a whole Megatron-LM source tree: no {arguments}"
 
 
 def _version_of(info: Path) -> str:
@@ -117,7 +122,7 @@ def _version_of(info: Path) -> str:
 
 
 def _nearest(version: str, fork: str) -> Release:
-    """The newest release of the fork that is not newer than ``version``, or else its oldest."""
+    """The newest release of the fork that is of the same minor version or an older one, or else its oldest."""
     of_fork = [one for one in releases() if one.fork == fork]
     older = [one for one in of_fork if _order(one.core) <= _order(version)]
     return older[-1] if older else of_fork[0]
@@ -129,4 +134,5 @@ def _newest(fork: str) -> Release:
 
 
 def _order(version: str) -> tuple[int, ...]:
-    return tuple(int(number) for number in re.findall(r"\d+", version)[:3])
+    """Major and minor: a patch release changes few arguments, or none."""
+    return tuple(int(number) for number in re.findall(r"\d+", version)[:2])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import enum
+import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -103,8 +104,10 @@ class Tree:
         shown = path.relative_to(self.root).as_posix()
         self.files.append(shown)
         try:
-            body = ast.parse(path.read_bytes()).body
-        except (OSError, SyntaxError, ValueError) as problem:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # Megatron's strings with a stray backslash are not the user's concern
+                body = ast.parse(path.read_bytes()).body
+        except (OSError, SyntaxError, ValueError, RecursionError, MemoryError) as problem:
             raise Unreadable(f"{shown}: {problem}") from None
         package = name if path.name == "__init__.py" else name.rpartition(".")[0]
         module = Module(name, path, {}, set(), [])
