@@ -13,7 +13,7 @@ from megawrap.cli.console import console
 from megawrap.importing import Difference, Imported, Unplaced
 
 
-def show(imported: Imported, following: str, differences: Sequence[Difference] | None) -> None:
+def show(imported: Imported, following: str | None, differences: Sequence[Difference] | None) -> None:
     """Print presets, what could not be placed, the result of the check, and what to do next."""
     terminal = console()
     terminal.print(_head(imported), soft_wrap=True)
@@ -25,7 +25,8 @@ def show(imported: Imported, following: str, differences: Sequence[Difference] |
         terminal.print(Text.assemble(("every argument is known to: ", "green"), releases), soft_wrap=True)
     if differences is not None:
         _check(differences, terminal)
-    terminal.print(Text.assemble(("\nnext: ", "bold"), following), soft_wrap=True)
+    if following is not None:
+        terminal.print(Text.assemble(("\nnext: ", "bold"), following), soft_wrap=True)
 
 
 def _head(imported: Imported) -> Text:

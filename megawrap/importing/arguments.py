@@ -48,12 +48,20 @@ def read_arguments(words: Sequence[Word], target: Target) -> Arguments:
     fit, unfit = _fit(found, target.surface)
     values = parse(target.surface, _texts(fit))
     given = {one.argument.dest: one for one in fit}
-    return Arguments(values, given, (*unplaced, *unfit), _having_all(words, target))
+    return Arguments(values, given, (*unplaced, *unfit, *_overruled(fit, given)), _having_all(words, target))
 
 
 def literal_flags(surface: Surface) -> dict[str, Argument]:
     """Spelling → argument. Megatron's parser takes no abbreviation and tells ``-`` from ``_``."""
     return {flag: one for one in surface.arguments for flag in one.flags}
+
+
+def _overruled(found: Sequence[Given], last: Mapping[str, Given]) -> Iterator[Unplaced]:
+    """Arguments that are given again, with other words, further on."""
+    for one in found:
+        winner = last[one.argument.dest]
+        if one.texts != winner.texts:
+            yield Unplaced.of("argument", one.words, f"given again: {' '.join(winner.texts)} wins", needed=False)
 
 
 def _groups(words: Sequence[Word], target: Target) -> Iterator[Given | Unplaced]:
@@ -65,7 +73,7 @@ def _groups(words: Sequence[Word], target: Target) -> Iterator[Given | Unplaced]
         if word.problem is not None and not (equals and flag in flags):
             yield Unplaced.of("argument", [word], needs_running(word.problem))
         elif not flag.startswith("-"):
-            yield Unplaced.of("argument", [word], "no flag stands before it")
+            yield Unplaced.of("argument", [word, *_until_flag(rest, len(rest))], "no flag takes it")
         elif flag in flags:
             taken = [] if equals else _take(rest, flags[flag])
             yield _given(flag, (word, *taken), flags[flag])
@@ -97,13 +105,13 @@ def _until_flag(rest: list[Word], limit: int) -> list[Word]:
 
 def _unknown(flag: str, words: tuple[Word, ...], target: Target) -> Unplaced:
     known = lifetime(flag, target.release.fork)
-    close = target.surface.suggest(flag)
+    close = tuple(target.surface.suggest(flag))
     reason = f"{target.name} has no argument {flag}"
     if known:
         reason += f"; {known}"
     elif close:
         reason += f"; it has {', '.join(close)}"
-    return Unplaced.of("argument", words, reason)
+    return Unplaced.of("argument", words, reason, nearest=close)
 
 
 def _fit(found: list[Given], surface: Surface) -> tuple[list[Given], list[Unplaced]]:

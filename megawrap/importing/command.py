@@ -6,6 +6,8 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from megawrap.errors import Finding
+
 Kind = Literal["argument", "environment", "launcher", "program", "script"]
 
 
@@ -21,24 +23,35 @@ class Word:
 
 @dataclasses.dataclass(frozen=True)
 class Unplaced:
-    """Words that the configuration does not hold. ``needed`` is false where nothing is lost by that."""
+    """Words that the configuration does not hold. ``needed`` is false where nothing is lost by that; ``nearest`` are
+    words that may have been meant."""
 
     kind: Kind
     words: str
     reason: str
     line: int | None = None
     needed: bool = True
+    nearest: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, kind: Kind, words: Sequence[Word], reason: str, *, needed: bool = True) -> Unplaced:
+    def of(
+        cls, kind: Kind, words: Sequence[Word], reason: str, *, needed: bool = True, nearest: tuple[str, ...] = ()
+    ) -> Unplaced:
         """From the words themselves."""
         unknown = [word for word in words if word.problem is not None]
         line = next((word.line for word in [*unknown, *words] if word.line is not None), None)
-        return cls(kind, " ".join(word.text for word in words), reason, line, needed)
+        return cls(kind, " ".join(word.text for word in words), reason, line, needed, nearest)
 
     def as_dict(self) -> dict[str, Any]:
         """The JSON form, documented in docs/json.md."""
         return dataclasses.asdict(self)
+
+    def finding(self) -> Finding:
+        """The same as a warning."""
+        where = f"line {self.line}: " if self.line is not None else ""
+        message = f"not placed: {where}{self.words}: {self.reason}"
+        flag = (self.words.split()[0],) if self.kind == "argument" and self.words.startswith("--") else ()
+        return Finding(id="MW038", severity="warning", keys=flag, message=message, nearest=self.nearest)
 
 
 def needs_running(problem: str) -> str:

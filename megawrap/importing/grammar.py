@@ -1,71 +1,15 @@
-"""Statements of a shell script: simple commands, lists of them, ``if``, and what is not followed."""
+"""From the text of a shell script to its statements."""
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from megawrap.importing.lexer import Operator, Piece, Raw, Unreadable, tokens
+from megawrap.importing.statements import Case, Chain, For, Function, Group, If, Simple, Statement, While
 
 _REDIRECTIONS = {"<", ">", ">>", ">&", "<&", "&>", "&>>", "<<", "<<-", "<<<"}
 _ENDS = {"\n", ";", "&", ";;"}
-_LOOPS = {"for": "done", "while": "done", "until": "done", "select": "done", "case": "esac"}
 _CLOSERS = {"then", "elif", "else", "fi", "do", "done", "esac", "}"}
-
-
-@dataclasses.dataclass(frozen=True)
-class Simple:
-    """A command and its words; ``[[ ... ]]`` and ``(( ... ))`` with all their operators as words."""
-
-    words: tuple[Raw, ...]
-    line: int
-
-
-@dataclasses.dataclass(frozen=True)
-class Chain:
-    """Statements joined by ``&&`` and ``||``: each with the operator before it."""
-
-    links: tuple[tuple[str, Statement], ...]
-    line: int
-
-
-@dataclasses.dataclass(frozen=True)
-class If:
-    """``if``: the branches with their conditions; ``else`` has none."""
-
-    branches: tuple[tuple[tuple[Statement, ...] | None, tuple[Statement, ...]], ...]
-    line: int
-    last_line: int
-
-
-@dataclasses.dataclass(frozen=True)
-class Group:
-    """``{ ... }`` or ``( ... )``."""
-
-    body: tuple[Statement, ...]
-    line: int
-
-
-@dataclasses.dataclass(frozen=True)
-class Function:
-    """The definition of a function."""
-
-    name: str
-    body: tuple[Statement, ...]
-    line: int
-
-
-@dataclasses.dataclass(frozen=True)
-class Loop:
-    """A loop or ``case``: which of its statements run, and how often, is not followed."""
-
-    kind: str
-    words: tuple[Raw, ...]
-    line: int
-    last_line: int
-
-
-Statement = Simple | Chain | If | Group | Function | Loop
 
 
 def statements(text: str, line: int = 1) -> tuple[Statement, ...]:
@@ -140,10 +84,8 @@ class _Parser:
 
     def _statement(self) -> Statement:
         line, text = self.line, self.peek_text()
-        if text == "if":
-            return self._if()
-        if text in _LOOPS:
-            return self._loop(text, _LOOPS[text])
+        if text in _KEYWORDS:
+            return _KEYWORDS[text](self)
         if text in ("{", "("):
             return self._group("}" if text == "{" else ")")
         if text == "function" or self._defines():
@@ -186,16 +128,68 @@ class _Parser:
         self._expect("fi")
         return If(tuple(found), line, last_line)
 
-    def _loop(self, kind: str, end: str) -> Loop:
-        line, depth, words = self.line, 0, list[Raw]()
-        while not self.is_done:
-            token, text = self._stream[self._at], self.peek_text()
-            depth += (text in _LOOPS) - (text in ("done", "esac"))
-            words += [token] if isinstance(token, Raw) else []
+    def _for(self) -> For:
+        """``for NAME [in WORDS]``, ``for ((...))`` and ``select``, whose turns only running tells."""
+        line, kind = self.line, self.peek_text()
+        self._at += 1
+        if self.peek_text() == "((":
+            self._test("))")
+            return For("", None, *self._do(line))
+        name = self.peek_text() or ""
+        self._at += 1
+        words = self._simple()
+        if not words:
+            # Without words it goes over the script's arguments.
+            words = (Raw((Piece("name", "@", True, line),), line),)
+        elif words[0].plain == "in":
+            words = words[1:]
+        return For(name, None if kind == "select" else words, *self._do(line))
+
+    def _while(self) -> While:
+        line, wanted = self.line, self.peek_text() == "while"
+        self._at += 1
+        return While(wanted, self.block({"do"}), *self._do(line))
+
+    def _do(self, line: int) -> tuple[tuple[Statement, ...], int, int]:
+        """The body of a loop, its first and its last line."""
+        while self.peek_text() in ("\n", ";"):
             self._at += 1
-            if depth == 0:
-                return Loop(kind, tuple(words), line, token.line)
-        raise Unreadable(f"{kind} without {end}", line)
+        self._expect("do")
+        body, last_line = self.block({"done"}), self.line
+        self._expect("done")
+        self._simple()  # redirections of the whole loop
+        return body, line, last_line
+
+    def _case(self) -> Case:
+        line = self.line
+        self._at += 1
+        word, branches = self._word("a word behind case"), []
+        self._skip_line_ends()
+        self._expect("in")
+        self._skip_line_ends()
+        while not self.is_done and self.peek_text() != "esac":
+            branches.append((self._patterns(), self.block({";;", "esac"})))
+            while self.peek_text() in (";;", ";", "&", "\n"):
+                self._at += 1
+        last_line = self.line
+        self._expect("esac")
+        return Case(word, tuple(branches), line, last_line)
+
+    def _patterns(self) -> tuple[Raw, ...]:
+        self._at += self.peek_text() == "("
+        found = [self._word("a pattern")]
+        while self.peek_text() == "|":
+            self._at += 1
+            found.append(self._word("a pattern"))
+        self._expect(")")
+        return tuple(found)
+
+    def _word(self, what: str) -> Raw:
+        token = None if self.is_done else self._stream[self._at]
+        if not isinstance(token, Raw):
+            raise Unreadable(f"{what} is missing before {self.peek_text() or 'the end'!r}", self.line)
+        self._at += 1
+        return token
 
     def _expect(self, word: str) -> None:
         if self.peek_text() != word:
@@ -233,12 +227,22 @@ class _Parser:
         line, words = self.line, list[Raw]()
         while not self.is_done:
             token, text = self._stream[self._at], self.peek_text()
-            words.append(token if isinstance(token, Raw) else _word(token))
+            words.append(token if isinstance(token, Raw) else _as_word(token))
             self._at += 1
             if text == end:
                 return tuple(words)
         raise Unreadable(f"{end} is missing", line)
 
 
-def _word(operator: Operator) -> Raw:
+_KEYWORDS: dict[str, Callable[[_Parser], Statement]] = {
+    "if": _Parser._if,
+    "for": _Parser._for,
+    "select": _Parser._for,
+    "while": _Parser._while,
+    "until": _Parser._while,
+    "case": _Parser._case,
+}
+
+
+def _as_word(operator: Operator) -> Raw:
     return Raw((Piece("text", operator.text, False, operator.line),), operator.line)

@@ -11,6 +11,7 @@ from typing import Any
 
 from megawrap.config import schema
 from megawrap.config.compose import compose
+from megawrap.config.sections.root import Config
 from megawrap.errors import ConfigError, Finding
 from megawrap.importing import presets, writing
 from megawrap.importing.arguments import Arguments, read_arguments
@@ -25,16 +26,62 @@ OWN_GROUPS = ("megatron", "cluster")
 
 
 @dataclasses.dataclass(frozen=True)
+class Dialect:
+    """The Megatron whose arguments a command has, and what the user says beside the command: ``overrides``, and
+    ``config``, composed of them."""
+
+    overrides: tuple[str, ...]
+    config: Config
+    target: Target
+
+    @classmethod
+    def of(cls, overrides: Sequence[str]) -> Dialect:
+        """Read ``megatron=RELEASE``, ``megatron.path=DIR``, ``cluster=NAME``.
+
+        Raises:
+            ConfigError: for an override that is none of them, or an unknown release.
+        """
+        _refuse_other_keys(overrides)
+        config = compose(overrides).config
+        return cls(tuple(overrides), config, resolve(config.megatron))
+
+    @property
+    def groups(self) -> dict[str, str]:
+        """Group → choice."""
+        return {
+            group: choice for group, _, choice in (word.partition("=") for word in self.overrides) if "." not in group
+        }
+
+    @property
+    def keys(self) -> dict[str, Any]:
+        """Key → value of the single keys."""
+        names = (word.partition("=")[0] for word in self.overrides)
+        return {name: schema.get(self.config, name) for name in names if "." in name}
+
+
+@dataclasses.dataclass(frozen=True)
 class Imported:
-    """What came of a command. ``presets`` is group → choice where it is not the usual one; ``keys`` and ``args`` are
-    what the file sets over them."""
+    """What came of a command. ``presets`` is group → choice where it is not the usual one; ``settled`` is what the file
+    sets over them."""
 
     command: Command
-    target: Target
+    dialect: Dialect
     arguments: Arguments
     presets: Mapping[str, str]
     settled: Settled
-    text: str
+
+    @property
+    def target(self) -> Target:
+        """The Megatron whose arguments they are."""
+        return self.dialect.target
+
+    @property
+    def text(self) -> str:
+        """The YAML file that says it."""
+        tree = nested(self.settled.keys, self.settled.args)
+        if self.command.environment:
+            tree["env"] = {name: literal(value) for name, value in self.command.environment.items()}
+        return writing.text(self.command.source, {**self.presets, **self.dialect.groups}, tree, self.unplaced)
 
     @property
     def unplaced(self) -> tuple[Unplaced, ...]:
@@ -54,28 +101,19 @@ class Imported:
     def write(self, folder: Path, *, force: bool = False) -> str:
         """Write the folder, whole or not at all, and return the command that plans it."""
         writing.write(folder, self.text, force=force)
-        return shlex.join(["megawrap", "plan", "--config-dir", str(folder), "--config-name", writing.CONFIG_NAME])
+        return shlex.join(["megawrap", "plan", "--config-dir", str(folder)])
 
 
-def import_command(command: Command, overrides: Sequence[str] = ()) -> Imported:
-    """Find the configuration of ``command``. ``overrides`` choose the dialect (``megatron=RELEASE``) and the cluster.
-
-    Raises:
-        ConfigError: for an override that is neither, or an unknown release.
-    """
-    _refuse_other_keys(overrides)
-    config = compose(overrides).config
-    target = resolve(config.megatron)
+def import_command(command: Command, dialect: Dialect) -> Imported:
+    """Find the configuration of ``command``."""
+    target = dialect.target
     arguments = read_arguments(command.arguments, target)
     wanted = Wanted(arguments, target, command.placed)
     words = " ".join([command.program or "", *(word.text for word in command.arguments)])
     chosen = presets.choose(wanted, words)
-    settled = settle(chosen, overrides, wanted, arguments, target)
-    settled = dataclasses.replace(settled, keys={**settled.keys, **_name(command, chosen)})
-    own = {key: schema.get(config, key) for key in (word.partition("=")[0] for word in overrides) if "." in key}
-    settled = dataclasses.replace(settled, keys={**settled.keys, **own})
-    text = _text(command, arguments, chosen, settled, overrides)
-    return Imported(command, target, arguments, chosen, settled, text)
+    settled = settle(chosen, dialect.overrides, wanted, arguments, target)
+    settled = dataclasses.replace(settled, keys={**settled.keys, **_name(command, chosen), **dialect.keys})
+    return Imported(command, dialect, arguments, chosen, settled)
 
 
 def _refuse_other_keys(overrides: Sequence[str]) -> None:
@@ -84,7 +122,9 @@ def _refuse_other_keys(overrides: Sequence[str]) -> None:
 
     wrong = [word for word in overrides if not is_own(word)]
     if wrong:
-        message = f"{wrong[0]}: import takes megatron=RELEASE, megatron.path=DIR and cluster=NAME; the command sets the rest"
+        message = (
+            f"{wrong[0]}: import takes megatron=RELEASE, megatron.path=DIR and cluster=NAME; the command sets the rest"
+        )
         raise ConfigError(Finding(id="MW035", keys=(wrong[0].partition("=")[0],), message=message))
 
 
@@ -93,14 +133,3 @@ def _name(command: Command, chosen: Mapping[str, str]) -> dict[str, Any]:
     if "model" in chosen:
         return {}
     return {"model.name": Path(command.program or "imported").stem if command.program else "imported"}
-
-
-def _text(
-    command: Command, arguments: Arguments, chosen: Mapping[str, str], settled: Settled, overrides: Sequence[str]
-) -> str:
-    groups = {group: choice for group, _, choice in (word.partition("=") for word in overrides) if "." not in group}
-    tree = nested(settled.keys, settled.args)
-    if command.environment:
-        tree["env"] = {name: literal(value) for name, value in command.environment.items()}
-    unplaced = (*arguments.unplaced, *settled.unplaced, *command.unplaced)
-    return writing.text(command.source, {**chosen, **groups}, tree, unplaced)

@@ -14,7 +14,7 @@ from omegaconf import OmegaConf
 from megawrap.config import schema
 from megawrap.importing.wanted import Wanted
 
-# Groups that hold Megatron arguments → the keys that make a choice what it is: it is not taken with another value there.
+# Groups of Megatron arguments → the keys that make a choice what it is: with another value there it is not taken.
 IDENTITY = {
     "model": ("hidden_size", "ffn_hidden_size", "num_attention_heads", "num_experts"),
     "parallel": ("tp", "pp", "cp", "ep", "fsdp2", "megatron_fsdp"),
@@ -39,8 +39,8 @@ class Choice:
 
 
 def choose(wanted: Wanted, words: str) -> dict[str, str]:
-    """Group → the choice with the fewest differences, where one says more than the usual choice. Of the models that fit,
-    one whose family ``words`` name comes first: the vocabulary, which no argument tells, is then right."""
+    """Group → the choice with the fewest differences, where one says more than the usual choice. Of the models that
+    fit, one whose family ``words`` name comes first: the vocabulary, which no argument tells, is then right."""
     found = {}
     for group in IDENTITY:
         usual = usual_choice(group)
@@ -107,7 +107,7 @@ def _choice(group: str, file: Path) -> Choice:
         inherited |= _choice(group, file.with_name(f"{base.partition('@')[0]}.yaml")).keys
     is_global = re.search(r"^#\s*@package\s+_global_", file.read_text(encoding="utf-8"), re.MULTILINE)
     sections = tree if is_global else {group: tree}
-    own = {f"{section}.{name}": value for section, keys in sections.items() for name, value in keys.items()}
+    own = {f"{section!s}.{name!s}": value for section, keys in sections.items() for name, value in keys.items()}
     return Choice(inherited | own, frozenset(own))
 
 

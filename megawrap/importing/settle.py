@@ -17,7 +17,6 @@ from megawrap.config.sections.root import Config
 from megawrap.errors import ConfigError
 from megawrap.importing.arguments import Arguments
 from megawrap.importing.command import Unplaced
-
 from megawrap.importing.wanted import Wanted, neutral
 from megawrap.megatron.compile import Compiled, compile_arguments
 from megawrap.megatron.compile.encode import Setting, encode
@@ -39,8 +38,8 @@ class Settled:
 def settle(
     choices: Mapping[str, str], words: Sequence[str], wanted: Wanted, arguments: Arguments, target: Target
 ) -> Settled:
-    """Find what to write over ``choices`` (group → preset) and ``words`` (the user's own overrides). Compiles what it finds and mends
-    what comes out differently, so it needs to know nothing about how a section compiles."""
+    """Find what to write over ``choices`` (group → preset) and ``words`` (the user's own overrides). Compiles what it
+    finds and mends what comes out differently, so it needs to know nothing about how a section compiles."""
     base = compose([*(f"{group}={choice}" for group, choice in choices.items()), *words]).tree
     return _Settling(base, wanted, arguments, target).run()
 
@@ -67,7 +66,7 @@ class _Settling:
         try:
             compiled = compile_arguments(self._config(), self._target, lambda: Origins({}))
         except ConfigError as refused:
-            return any([self._close(key) for finding in refused.findings for key in finding.keys]) or changed
+            return self._close([key for finding in refused.findings for key in finding.keys]) or changed
         return self._set_args(compiled) or changed
 
     def _set_keys(self) -> bool:
@@ -77,11 +76,9 @@ class _Settling:
                 continue
             value = schema.get(config, key)
             if key in self._closed:
-                met = value == neutral(key)
-            else:
-                met = self._wanted.is_met(key, value)
-            if not met:
-                self._keys[key] = neutral(key) if key in self._closed else self._accepted(key)
+                self._keys |= {key: neutral(key)} if value != neutral(key) else {}
+            elif not self._wanted.is_met(key, value):
+                self._keys[key] = self._accepted(key)
         return self._keys != before
 
     def _accepted(self, key: str) -> Any:
@@ -101,8 +98,7 @@ class _Settling:
         for dest, value in self._arguments.values.items():
             if now[dest] == value:
                 continue
-            setters = [key for key in compiled.keys_of(dest) if not key.startswith(_OPEN_DOOR)]
-            changed |= any([self._close(key) for key in setters])
+            changed |= self._close([key for key in compiled.keys_of(dest) if not key.startswith(_OPEN_DOOR)])
             changed |= self._through_open_door(dest, value)
         return changed
 
@@ -114,9 +110,9 @@ class _Settling:
         for name, setting in _candidates(rows, value):
             emission = encode(Setting(name, setting, f"{_OPEN_DOOR}{name}"), self._target)
             if getattr(emission, "value", None) == value and f"{_OPEN_DOOR}{name}" not in self._closed:
-                changed = self._args.get(name) != setting
+                is_new = name not in self._args
                 self._args[name] = setting
-                return changed
+                return is_new
         return self._give_up(dest)
 
     def _give_up(self, dest: str) -> bool:
@@ -126,12 +122,13 @@ class _Settling:
             self._unplaced.append(one)
         return False
 
-    def _close(self, key: str) -> bool:
-        if key in self._closed:
-            return False
-        self._closed.add(key)
-        self._args.pop(key.removeprefix(_OPEN_DOOR), None)
-        return True
+    def _close(self, keys: Sequence[str]) -> bool:
+        """Say nothing through ``keys`` any more. Whether that is new."""
+        new = set(keys) - self._closed
+        self._closed |= new
+        for key in new:
+            self._args.pop(key.removeprefix(_OPEN_DOOR), None)
+        return bool(new)
 
     def _config(self) -> Config:
         tree = OmegaConf.merge(self._base, nested(self._keys, self._args))

@@ -22,6 +22,10 @@ from megawrap.megatron.surface import Target, release
 from megawrap.plan import build
 
 MEGATRONS_DEFAULT = "Megatron's default"
+_KINDS = (
+    'is neither overrides ("model=NAME parallel=NAME"), a folder written by import, a YAML file, a run directory, a plan '
+    "as JSON, nor example:NAME"
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,8 +71,7 @@ def side(word: str) -> Side:
         return _of_plan(path)
     if "=" in word:
         return _of_config(word, compose(shlex.split(word)))
-    _refuse(word, "is neither overrides (\"model=NAME parallel=NAME\"), a folder written by import, a YAML file, a run "
-            "directory, a plan as JSON, nor example:NAME")  # fmt: skip
+    return _refuse(word, _KINDS)
 
 
 def _refuse(word: str, what: str) -> NoReturn:

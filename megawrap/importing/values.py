@@ -2,42 +2,34 @@
 
 from __future__ import annotations
 
-import ast
-import dataclasses
-import operator
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-from megawrap.importing.command import Word
+from megawrap.importing.arithmetic import evaluate
+from megawrap.importing.cutting import cut
 from megawrap.importing.lexer import Piece, Raw, quoted_pieces, tokens
+from megawrap.importing.texts import Fragment, Text, joined, plain, split
 
-
-@dataclasses.dataclass(frozen=True)
-class Fragment:
-    """Text with the line where it stands; ``problem`` says why it is not known."""
-
-    text: str
-    line: int
-    problem: str | None = None
-
-
-Text = tuple[Fragment, ...]
-"""A value, or one word: pieces of text that stand side by side."""
-
-_PARAMETER = re.compile(r"(?P<name>[A-Za-z_]\w*|[@*#?$!0-9-])(?:\[(?P<index>[^\]]*)\])?(?P<rest>.*)", re.DOTALL)
-_DEFAULT = re.compile(r"(:?[-=+])(.*)", re.DOTALL)
+_PARAMETER = re.compile(r"(?P<name>[A-Za-z_]\w*|\d+|[@*#?$!-])(?:\[(?P<index>[^\]]*)\])?(?P<rest>.*)", re.DOTALL)
+_LENGTH = re.compile(r"#([A-Za-z_]\w*|\d+)(\[[@*]\])?")
+_DEFAULT = re.compile(r"(:?[-=+?])(.*)", re.DOTALL)
+_CUT = re.compile(r"(##?|%%?|//?|,,?|\^\^?)(.*)", re.DOTALL)
+_SLICE = re.compile(r":([^:]+)(?::([^:]+))?")
 
 
 class Variables:
-    """What is known of the variables of a script."""
+    """What is known of the variables of a script. ``arguments`` are its own, ``$1`` and on."""
 
-    def __init__(self, given: dict[str, str]) -> None:
+    def __init__(self, given: dict[str, str], arguments: Sequence[str] = ()) -> None:
         self.scalars: dict[str, Text] = {name: (Fragment(value, 0),) for name, value in given.items()}
         self.arrays: dict[str, list[Text]] = {}
+        self.arguments: list[Text] = [(Fragment(value, 0),) for value in arguments]
         self.exported: set[str] = set(given)
         self.unset: set[str] = set()
         self.maybe: dict[str, int] = {}
         """Names set only where the script is not followed → the line."""
+        self.assumed: dict[str, int] = {}
+        """What was taken as unset because nothing sets it → the line."""
         self.marks: list[Fragment] = []
 
     def assign(self, name: str, value: Text) -> None:
@@ -54,17 +46,10 @@ class Variables:
             self.unset.add(name)
         self.exported.discard(name)
 
-    def knows(self, name: str) -> bool:
-        """Whether the script has set it."""
-        return name in self.scalars or name in self.arrays
-
-    def missing(self, name: str) -> str:
-        """Why ``$name`` is not known."""
-        if not name[0].isalpha() and name[0] != "_":
-            return f"${name} is an argument of the script"
-        if name in self.maybe:
-            return f"${name} is set on line {self.maybe[name]}, which only running reaches or not"
-        return f"${name} is not set at that point of the script"
+    def is_free(self, name: str) -> bool:
+        """Whether neither the script nor its user sets it, anywhere up to here."""
+        is_name = name.isidentifier() or name.isdigit()
+        return is_name and self._value(name, None) is None and name not in self.maybe
 
     def words(self, raws: Sequence[Raw]) -> list[Text]:
         """The words that ``raws`` expand to."""
@@ -72,14 +57,31 @@ class Variables:
 
     def text(self, pieces: Sequence[Piece]) -> Text:
         """``pieces`` as one value, unsplit: the right side of an assignment."""
-        return tuple(fragment for piece in pieces for fragment in _joined(self._piece(piece)))
+        return tuple(fragment for piece in pieces for fragment in joined(self._piece(piece)))
+
+    def number(self, text: str) -> int | str:
+        """The value of a shell's arithmetic, or why it is not known."""
+        expanded = self.text(quoted_pieces(text.replace('"', ""), 0))
+        problem = next((one.problem for one in expanded if one.problem), None)
+        if problem:
+            return problem
+        try:
+            return evaluate(plain(expanded), self._integer)
+        except ValueError:
+            return f"$(({text})) has to be run"
+
+    def _integer(self, name: str) -> int:
+        value = self._value(name, None)
+        if value is None or any(one.problem for one in value):
+            raise ValueError(f"{name} is not known")
+        return int(plain(value))
 
     def _expand(self, raw: Raw) -> Iterator[Text]:
         word: list[Fragment] | None = None
         for piece in raw.pieces:
             parts = self._piece(piece)
             splits = not piece.quoted and piece.kind in ("name", "mark")
-            fields = [field for part in parts for field in _split(part)] if splits else parts
+            fields = [field for part in parts for field in split(part)] if splits else parts
             for position, field in enumerate(fields):
                 if position and word is not None:
                     yield tuple(word)
@@ -95,140 +97,122 @@ class Variables:
         if piece.kind == "mark":
             return [(self.marks[int(piece.text)],)]
         if piece.kind == "arithmetic":
-            return [(self._arithmetic(piece),)]
+            value = self.number(piece.text)
+            known = isinstance(value, int)
+            return [
+                (Fragment(str(value) if known else f"$(({piece.text}))", piece.line, None if known else str(value)),)
+            ]
         problem = None if piece.kind == "text" else f"{piece.text} has to be run"
         return [(Fragment(piece.text, piece.line, problem),)]
 
     def _parameter(self, piece: Piece) -> list[Text]:
+        length = _LENGTH.fullmatch(piece.text)
+        if length is not None:
+            return [(self._length(piece, length[1], bool(length[2])),)]
         found = _PARAMETER.fullmatch(piece.text)
         if found is None:
-            return [(self._unknown(piece, f"${{{piece.text}}} has to be run"),)]
+            return [(_to_run(piece),)]
         name, index, rest = found["name"], found["index"], found["rest"]
+        if name == "#" and not rest:
+            self._without_arguments(name, piece.line)
+            return [(Fragment(str(len(self.arguments)), piece.line),)]
+        if name in ("@", "*") or index in ("@", "*"):
+            fields = self._fields(name, piece.line)
+            if fields is not None and not rest:
+                is_one = piece.quoted and "*" in (name, index)
+                return [tuple(joined(fields))] if is_one else fields
+        value = self._value(name, index)
         if rest:
-            return [self._with_default(piece, name, rest)]
-        if index in ("@", "*") and name in self.arrays:
-            return list(self.arrays[name])
-        if name in self.arrays:
-            position = int(index) if (index or "0").isdigit() and index else 0
-            return self.arrays[name][position : position + 1] or [()]
-        if name in self.scalars:
-            return [self.scalars[name]]
-        return [(self._unknown(piece, self.missing(name)),)]
+            return [self._changed(piece, name, value, rest)]
+        return [(self._unknown(piece, self._missing(name)),) if value is None else value]
 
-    def _with_default(self, piece: Piece, name: str, rest: str) -> Text:
+    def _fields(self, name: str, line: int) -> list[Text] | None:
+        """The elements of an array, or the script's arguments."""
+        if name in ("@", "*"):
+            self._without_arguments("@", line)
+            return self.arguments
+        return self.arrays.get(name, [self.scalars[name]] if name in self.scalars else None)
+
+    def _without_arguments(self, name: str, line: int) -> None:
+        if not self.arguments and line:
+            self.assumed.setdefault(name, line)
+
+    def _value(self, name: str, index: str | None) -> Text | None:
+        if name.isdigit() and 0 < int(name) <= len(self.arguments):
+            return self.arguments[int(name) - 1]
+        if name in self.arrays:
+            at = self.number(index) if index else 0
+            elements = self.arrays[name]
+            return None if isinstance(at, str) else elements[at] if -len(elements) <= at < len(elements) else ()
+        return self.scalars.get(name)
+
+    def _length(self, piece: Piece, name: str, of_array: bool) -> Fragment:
+        fields, value = self._fields(name, 0), self._value(name, None)
+        if of_array and fields is not None:
+            return Fragment(str(len(fields)), piece.line)
+        if of_array or value is None or any(one.problem for one in value):
+            return _to_run(piece)
+        return Fragment(str(len(plain(value))), piece.line)
+
+    def _changed(self, piece: Piece, name: str, value: Text | None, rest: str) -> Text:
         found = _DEFAULT.fullmatch(rest)
-        if found is None:
-            return (self._unknown(piece, f"${{{piece.text}}} has to be run"),)
-        kind, word = found[1], found[2]
-        value = self.scalars.get(name, self.arrays.get(name, [None])[0])
+        if found is not None:
+            return self._with_default(piece, name, value, found[1], found[2])
+        if value is None:
+            return (self._unknown(piece, self._missing(name)),)
+        problem = next((one.problem for one in value if one.problem), None)
+        changed = self._part(plain(value), rest, piece) if problem is None else None
+        return (Fragment(changed, piece.line) if changed is not None else _to_run(piece, problem),)
+
+    def _part(self, text: str, rest: str, piece: Piece) -> str | None:
+        """Part of a value: ``${X:1:2}``, ``${X%%.*}``; ``None`` where only running tells."""
+        sliced = _SLICE.fullmatch(rest)
+        if sliced is not None:
+            start, count = self.number(sliced[1]), self.number(sliced[2] or str(len(text)))
+            if isinstance(start, str) or isinstance(count, str):
+                return None
+            start = max(start + len(text), 0) if start < 0 else start
+            return text[start : start + count if count >= 0 else count]
+        found = _CUT.fullmatch(rest)
+        word = self._word(found[2], piece) if found is not None else ()
+        if found is None or any(one.problem for one in word):
+            return None
+        return cut(text, found[1], plain(word))
+
+    def _with_default(self, piece: Piece, name: str, value: Text | None, kind: str, word: str) -> Text:
         is_set = value is not None and (not kind.startswith(":") or any(one.text for one in value))
         if kind.endswith("+"):
-            return self._default(word, piece) if is_set else ()
+            return self._word(word, piece) if is_set else ()
         if is_set:
             assert value is not None
             return value
-        result = self._default(word, piece)
+        if kind.endswith("?"):
+            return (self._unknown(piece, self._missing(name)),)
+        result = self._word(word, piece)
         if kind.endswith("="):
             self.assign(name, result)
         return result
 
-    def _default(self, word: str, piece: Piece) -> Text:
+    def _word(self, word: str, piece: Piece) -> Text:
+        """What stands inside ``${...}`` behind the sign, expanded."""
         if piece.quoted:
             return self.text(quoted_pieces(word.replace('"', ""), piece.line))
         raws = [token for token in tokens(word, piece.line) if isinstance(token, Raw)]
         return self.text([part for raw in raws for part in raw.pieces])
 
-    def _arithmetic(self, piece: Piece) -> Fragment:
-        value = self.number(piece.text)
-        if isinstance(value, int):
-            return Fragment(str(value), piece.line)
-        return Fragment(f"$(({piece.text}))", piece.line, value)
-
-    def number(self, text: str) -> int | str:
-        """The value of a shell's arithmetic, or why it is not known. Whole numbers, + - * / % and comparisons."""
-        expanded = self.text(quoted_pieces(text.replace('"', ""), 0))
-        problem = next((one.problem for one in expanded if one.problem), None)
-        if problem:
-            return problem
-        try:
-            source = "".join(one.text for one in expanded).replace("&&", " and ").replace("||", " or ")
-            return self._evaluate(ast.parse(source.strip(), mode="eval").body)
-        except (SyntaxError, ValueError, ZeroDivisionError):
-            return f"$(({text})) has to be run"
-
-    def _evaluate(self, node: ast.expr) -> int:
-        if isinstance(node, ast.Constant) and isinstance(node.value, int):
-            return node.value
-        if isinstance(node, ast.Name) and node.id in self.scalars:
-            return int("".join(one.text for one in self.scalars[node.id]))
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-            return -self._evaluate(node.operand)
-        if isinstance(node, ast.BinOp) and type(node.op) in _ARITHMETIC:
-            return _ARITHMETIC[type(node.op)](self._evaluate(node.left), self._evaluate(node.right))
-        if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _COMPARISONS:
-            compare = _COMPARISONS[type(node.ops[0])]
-            return int(compare(self._evaluate(node.left), self._evaluate(node.comparators[0])))
-        if isinstance(node, ast.BoolOp):
-            values = [bool(self._evaluate(one)) for one in node.values]
-            return int(all(values) if isinstance(node.op, ast.And) else any(values))
-        raise ValueError("not arithmetic that is understood here")
+    def _missing(self, name: str) -> str:
+        if name.isdigit() and name != "0":
+            return f"${name} is an argument of the script: give its arguments after --"
+        if name in self.maybe:
+            return f"${name} is set on line {self.maybe[name]}, which only running reaches or not"
+        if name.isidentifier():
+            return f"${name} is not set at that point of the script: --set {name}=VALUE"
+        return f"${name} has to be run"
 
     def _unknown(self, piece: Piece, problem: str) -> Fragment:
         shown = piece.text if piece.text.isidentifier() else f"{{{piece.text}}}"
         return Fragment(f"${shown}", piece.line, problem)
 
 
-def _truncated(first: int, second: int) -> int:
-    """Division as the shell does it: towards zero."""
-    quotient = abs(first) // abs(second)
-    return quotient if (first < 0) == (second < 0) else -quotient
-
-
-_ARITHMETIC: dict[type, Callable[[int, int], int]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: _truncated,
-    ast.Mod: lambda first, second: first - second * _truncated(first, second),
-}
-_COMPARISONS: dict[type, Callable[[int, int], bool]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-}
-
-
-def as_word(text: Text) -> Word:
-    """A word for the reader of commands."""
-    unknown = next((one for one in text if one.problem), None)
-    telling = unknown or next((one for one in text if one.text), text[0] if text else None)
-    line = telling.line if telling else 0
-    return Word("".join(one.text for one in text), line or None, unknown.problem if unknown else None)
-
-
-def _joined(fields: list[Text]) -> Iterator[Fragment]:
-    for position, field in enumerate(fields):
-        if position:
-            yield Fragment(" ", field[0].line if field else 0)
-        yield from field
-
-
-def _split(text: Text) -> Iterator[Text]:
-    """Words of an unquoted value: split at blanks."""
-    word: list[Fragment] = []
-    for fragment in text:
-        if fragment.problem is not None:
-            word.append(fragment)
-            continue
-        parts = re.split(r"\s+", fragment.text)
-        for position, part in enumerate(parts):
-            if position and word:
-                yield tuple(word)
-                word = []
-            if part:
-                word.append(dataclasses.replace(fragment, text=part))
-    if word:
-        yield tuple(word)
+def _to_run(piece: Piece, problem: str | None = None) -> Fragment:
+    return Fragment(f"${{{piece.text}}}", piece.line, problem or f"${{{piece.text}}} has to be run")

@@ -35,17 +35,18 @@ class Wanted:
             return bool(value == self._fixed[key])
         if value is None:
             return key not in self._values or self._is_default(key)
-        emission = self._emission(key, value)
-        return emission is not None and emission.value == self._arguments.values[emission.dest]
+        return self._is_expressed(key, value)
 
     def _of_fields(self) -> dict[str, Any]:
         found = {}
         for key, field in schema.fields().items():
             dest = self._dest(field.flag)
-            if dest in self._arguments.given:
-                candidates = [self._arguments.values[dest], True, False]
-                fit = [value for value in candidates if value is not None and self._is_expressed(key, value)]
-                found.update({key: value for value in fit[:1]})
+            if dest is None or dest not in self._arguments.given:
+                continue
+            candidates = [self._arguments.values[dest], True, False]
+            fit = [value for value in candidates if value is not None and self._is_expressed(key, value)]
+            if fit:
+                found[key] = fit[0]
         return found
 
     def _is_expressed(self, key: str, value: Any) -> bool:
@@ -70,7 +71,7 @@ class Wanted:
 def neutral(key: str) -> Any:
     """The value of ``key`` that sets no argument."""
     field = schema.fields()[key]
-    return _SAYS_NOTHING[key] if key in _SAYS_NOTHING else None if "None" in field.type else field.default
+    return _SAYS_NOTHING.get(key, None if "None" in field.type else field.default)
 
 
 def _special(arguments: Arguments, target: Target) -> dict[str, Any]:

@@ -17,9 +17,13 @@ from megawrap.importing.command import Unplaced
 CONFIG_NAME = "imported"
 
 
-def text(
-    source: str, defaults: Mapping[str, str | None], tree: Mapping[str, Any], unplaced: Sequence[Unplaced]
-) -> str:
+def primary_in(folder: str | None) -> str:
+    """The primary configuration where none is named: a folder that import wrote has its own."""
+    is_ours = folder is not None and (Path(folder) / f"{CONFIG_NAME}.yaml").is_file()
+    return CONFIG_NAME if is_ours else "config"
+
+
+def text(source: str, defaults: Mapping[str, str | None], tree: Mapping[str, Any], unplaced: Sequence[Unplaced]) -> str:
     """The YAML file: what it came from, what is not in it, the presets, and what differs from them."""
     choices = [{f"override /{group}": choice} for group, choice in defaults.items()]
     body = {"defaults": ["config", *choices, "_self_"], **tree}
@@ -27,7 +31,7 @@ def text(
 
 
 def _comments(source: str, unplaced: Sequence[Unplaced]) -> list[str]:
-    lines = [f"Imported from {source}. Plan it: megawrap plan --config-dir FOLDER --config-name {CONFIG_NAME}"]
+    lines = [f"Imported from {source}. Plan it: megawrap plan --config-dir FOLDER"]
     for one in unplaced:
         if one.needed:
             where = f" (line {one.line})" if one.line is not None else ""

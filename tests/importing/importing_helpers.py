@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from megawrap.importing import Command, Imported, Word, import_command, read_command
+from megawrap.importing import Command, Dialect, Imported, Word, import_command, read_command
 
 SCRIPTS = Path(__file__).with_name("scripts")
 SHARED = Path(__file__).parents[3] / "shared" / "data"
@@ -28,9 +29,15 @@ def command(text: str) -> Command:
     return read_command([Word(word) for word in text.split()], "the command line")
 
 
+@functools.cache
+def dialect(release: str = "core-0.16.1") -> Dialect:
+    """The dialect of a release, made once."""
+    return Dialect.of([f"megatron={release}"])
+
+
 def imported(text: str, release: str = "core-0.16.1") -> Imported:
     """``text`` imported for a release."""
-    return import_command(command(text), [f"megatron={release}"])
+    return import_command(command(text), dialect(release))
 
 
 def words_of(arguments: dict[str, Any]) -> list[str]:

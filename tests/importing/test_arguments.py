@@ -46,6 +46,28 @@ def test_abbreviations_and_underscores_are_no_flags():
 
 def test_words_without_a_flag():
     assert refused("--num-layers 2 3 --bf16 true") == [
-        ("3", "no flag stands before it"),
-        ("true", "no flag stands before it"),
+        ("3", "no flag takes it"),
+        ("true", "no flag takes it"),
+    ]
+
+
+def test_a_flag_given_twice_is_said_when_the_words_differ():
+    one = imported("--num-layers 2 --bf16 --bf16 --num-layers 4")
+    assert [(row.words, row.reason, row.needed) for row in one.unplaced] == [
+        ("--num-layers 2", "given again: --num-layers 4 wins", False)
+    ]
+    assert told(one) == []
+
+
+def test_what_is_not_placed_is_a_warning_with_the_nearest_flag():
+    (one,) = imported("--num-layer 2 --bf16").arguments.unplaced
+    finding = one.finding()
+    assert (finding.id, finding.severity, finding.keys) == ("MW038", "warning", ("--num-layer",))
+    assert finding.nearest[0] == "--num-layers"
+    assert finding.message.startswith("not placed: --num-layer 2: core-0.16.1 has no argument --num-layer")
+
+
+def test_a_flag_without_its_value():
+    assert refused("--bf16 --num-layers") == [
+        ("--num-layers", "Megatron's parser: argument --num-layers: expected one argument")
     ]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from importing_helpers import imported
+from importing_helpers import dialect, imported
 
 from megawrap.importing.examples import example, names
-from megawrap.importing.importer import import_command
+from megawrap.importing import import_command
 
 LLAMA2_7B = (
     "--num-layers 32 --hidden-size 4096 --ffn-hidden-size 11008 --num-attention-heads 32 --max-position-embeddings 4096 "
@@ -61,8 +61,13 @@ def test_a_mixture_of_experts_is_no_dense_model():
     ],
 )  # fmt: skip
 def test_groups(words, presets):
-    found = dict(imported(f"--num-layers 2 {words if '--fp16' in words else '--bf16 ' + words}").presets)
-    assert found == presets
+    dtype = "" if "--fp16" in words else "--bf16"
+    # Megatron's own decay is linear; ours is cosine.
+    assert dict(imported(f"--num-layers 2 --lr-decay-style cosine {dtype} {words}").presets) == presets
+
+
+def test_megatrons_own_decay_is_linear():
+    assert imported("--num-layers 2 --bf16").presets == {"schedule": "linear"}
 
 
 def test_amds_llama_runs_are_recognised():
@@ -71,4 +76,4 @@ def test_amds_llama_runs_are_recognised():
         tree, _, size = name.partition("-")
         if size in wanted:
             release, command = example(name)
-            assert import_command(command, [f"megatron={release}"]).presets["model"] == wanted[size], tree
+            assert import_command(command, dialect(release)).presets["model"] == wanted[size], tree

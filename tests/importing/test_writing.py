@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from importing_helpers import imported
+from importing_helpers import dialect, imported
 from omegaconf import OmegaConf
 
 from megawrap.config.compose import compose
 from megawrap.errors import ConfigError
-from megawrap.importing import Word, import_command, read_command
+from megawrap.importing import Dialect, Word, import_command, read_command
 from megawrap.importing.settle import literal
 
 
@@ -18,7 +18,7 @@ from megawrap.importing.settle import literal
 )
 def test_text_comes_back_as_it_was(tmp_path, text):
     command = read_command([Word("--num-layers"), Word("2"), Word("--save"), Word(text)], "x", {"VARIABLE": text})
-    one = import_command(command, ["megatron=core-0.16.1"])
+    one = import_command(command, dialect())
     one.write(tmp_path / "out")
     config = compose([], config_dir=str(tmp_path / "out"), config_name="imported").config
     assert (config.checkpoint.save, config.env["VARIABLE"]) == (text, text)
@@ -72,9 +72,9 @@ def test_the_file_says_where_it_came_from_and_what_is_missing(tmp_path):
 def test_overrides_that_import_does_not_take():
     command = read_command([Word("--num-layers"), Word("2")], "x")
     with pytest.raises(ConfigError) as refused:
-        import_command(command, ["train.seed=3"])
+        Dialect.of(["train.seed=3"])
     assert refused.value.findings[0].id == "MW035"
-    one = import_command(command, ["megatron=core-0.16.1", "cluster=mi300x", "cluster.nodes=4"])
+    one = import_command(command, Dialect.of(["megatron=core-0.16.1", "cluster=mi300x", "cluster.nodes=4"]))
     assert "cluster: mi300x" in one.text
     assert "nodes: 4" in one.text
     assert one.check() == []

@@ -64,7 +64,7 @@ def parse(words: Sequence[str]) -> Invocation:
     parser.add_argument("words", nargs="*")
     parser.add_argument("--json", action="store_true", help="print one JSON object (docs/json.md)")
     parser.add_argument("--config-dir", "-cd", metavar="DIR", help="a folder of your own groups and choices")
-    parser.add_argument("--config-name", "-cn", metavar="NAME", default="config", help="the primary configuration")
+    parser.add_argument("--config-name", "-cn", metavar="NAME", help="the primary configuration (config)")
     parser.add_argument("--help", "-h", action="store_true", help="show this help")
     VERBS[verb].configure(parser)
     options = parser.parse_intermixed_args(rest)

@@ -7,12 +7,14 @@ import argparse
 from megawrap.config.compose import Composed, compose
 from megawrap.errors import ConfigError, Finding, errors
 from megawrap.guards import guard
+from megawrap.importing.writing import primary_in
 from megawrap.plan import LaunchPlan, build
 
 
 def composed(options: argparse.Namespace) -> Composed:
     """The configuration that the words of a command name."""
-    return compose(options.words, config_dir=options.config_dir, config_name=options.config_name)
+    folder = options.config_dir
+    return compose(options.words, config_dir=folder, config_name=options.config_name or primary_in(folder))
 
 
 def planned(options: argparse.Namespace) -> LaunchPlan:

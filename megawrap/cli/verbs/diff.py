@@ -30,7 +30,7 @@ def run(invocation: Invocation) -> int:
     """Compare; exit code 0 whether or not they differ."""
     words = invocation.options.words
     if len(words) != 2:
-        message = f"megawrap diff: two things are compared, and {len(words)} are named; overrides go in one quoted word"
+        message = f"megawrap diff: it compares two, and there are {len(words)}; overrides go in one quoted word each"
         raise ConfigError(Finding(id="MW008", message=message))
     found = compare(side(words[0]), side(words[1]))
     if invocation.options.json:

@@ -11,16 +11,29 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from megawrap.errors import ConfigError, Finding
-from megawrap.importing import Command, Difference, Imported, Word, import_command, read_command, read_script
+from megawrap.importing import (
+    Command,
+    Dialect,
+    Difference,
+    Imported,
+    Word,
+    import_command,
+    read_command,
+    read_script,
+    read_text,
+)
 
 if TYPE_CHECKING:
     from megawrap.cli.verbs import Invocation
 
 NAME = "import"
 HELP = (
-    "Turn an existing Megatron command into a folder of configuration: import [megatron=RELEASE] [OPTIONS] -- torchrun "
-    "... pretrain_gpt.py ..., or import --script FILE. The script is read, never run."
+    "Turn an existing Megatron command into a folder of configuration: import [megatron=RELEASE] [cluster=NAME] [OPTIONS] "
+    "-- torchrun ... pretrain_gpt.py ..., or import --script FILE [-- the script's own arguments]. The script is read, "
+    "never run."
 )
+FOLDER = "imported"
+SOURCE = "the command line"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -29,22 +42,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--set", metavar="NAME=VALUE", action="append", default=[], help="a variable that the script finds set"
     )
-    parser.add_argument("--output", "-o", metavar="DIR", default="imported", help="the folder to write (imported)")
+    parser.add_argument("--output", "-o", metavar="DIR", help=f"the folder to write ({FOLDER})")
     parser.add_argument("--force", action="store_true", help="replace what an import wrote there before")
-    parser.add_argument("--check", action="store_true", help="compile it back; exit code 2 when it is not the same")
+    parser.add_argument(
+        "--check", action="store_true", help="compile it back; exit code 2 when it is not the same. Writes only with -o"
+    )
 
 
 def run(invocation: Invocation) -> int:
-    """Import; with ``--check`` exit code 2 when what was written does not compile back to the command."""
+    """Import; with ``--check`` exit code 2 when the configuration does not compile back to the command."""
     options = invocation.options
     if options.config_dir:
         message = "megawrap import: it writes a folder of its own (--output); --config-dir has no use here"
         raise ConfigError(Finding(id="MW008", message=message))
-    imported = import_command(_command(invocation), options.words)
+    imported = import_command(_command(invocation), Dialect.of(options.words))
     differences = imported.check() if options.check else None
-    following = imported.write(Path(options.output), force=options.force)
+    output = options.output or (None if options.check else FOLDER)
+    following = imported.write(Path(output), force=options.force) if output else None
     if options.json:
-        answer = as_dict(imported, options.output, following, differences)
+        answer = as_dict(imported, output, following, differences)
         sys.stdout.write(orjson.dumps(answer, option=orjson.OPT_INDENT_2).decode() + "\n")
     else:
         from megawrap.cli.show_import import show
@@ -54,7 +70,7 @@ def run(invocation: Invocation) -> int:
 
 
 def as_dict(
-    imported: Imported, output: str, following: str, differences: Sequence[Difference] | None
+    imported: Imported, output: str | None, following: str | None, differences: Sequence[Difference] | None
 ) -> dict[str, Any]:
     """The documented object (docs/json.md)."""
     checked = {"round_trip": not differences, "differences": [one.as_dict() for one in differences or ()]}
@@ -73,19 +89,22 @@ def as_dict(
         "not_placed": [one.as_dict() for one in imported.unplaced],
         "releases_having_all": list(imported.arguments.having_all),
         **(checked if differences is not None else {}),
-        "findings": [],
+        "findings": [one.finding().as_dict() for one in imported.unplaced if one.needed],
     }
 
 
 def _command(invocation: Invocation) -> Command:
     script, words = invocation.options.script, invocation.command
-    if bool(script) == bool(words):
-        message = "import what? Either a command after --, or --script FILE"
-        raise ConfigError(Finding(id="MW008", message=f"megawrap import: {message}"))
     given = dict(_assignment(word) for word in invocation.options.set)
     if script:
-        return read_script(Path(script), given)
-    return read_command([Word(word) for word in words], "the command line", given)
+        return read_script(Path(script), given, words)
+    if not words:
+        message = "import what? Either a command after --, or --script FILE"
+        raise ConfigError(Finding(id="MW008", message=f"megawrap import: {message}"))
+    if len(words) == 1 and len(words[0].split()) > 1:
+        # One quoted word: what a shell would make words of.
+        return read_text(words[0], SOURCE, given)
+    return read_command([Word(word) for word in words], SOURCE, given)
 
 
 def _assignment(word: str) -> tuple[str, str]:
