@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import operator
 import typing
 from typing import Any
 
@@ -71,10 +72,10 @@ def knows(key: str) -> bool:
 
 def get(config: Config, key: str) -> Any:
     """The value at a dotted key."""
-    value: Any = config
-    for part in key.split("."):
-        value = getattr(value, part)
-    return value
+    return _getter(key)(config)
+
+
+_getter = functools.cache(operator.attrgetter)
 
 
 def _field(key: str, section: type, field: dataclasses.Field[Any]) -> Field:

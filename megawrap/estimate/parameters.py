@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -43,7 +44,7 @@ def total_parameters(values: Mapping[str, Any], vocab_size: int | None) -> int |
     hidden = int(values["hidden_size"])
     tables = 2 if values.get("untie_embeddings_and_output_weights") else 1
     positions = values["max_position_embeddings"] if values.get("position_embedding_type") == "learned_absolute" else 0
-    blocks = sum(_layer(values, has_experts) for has_experts in pattern)
+    blocks = sum(count * _layer(values, has_experts) for has_experts, count in Counter(pattern).items())
     ahead = _depths(values) * (_layer(values, pattern[-1]) + 2 * hidden * hidden + 3 * layers.norm(values))
     return int((tables * vocab_size + positions) * hidden + blocks + layers.norm(values) + ahead)
 
