@@ -12,6 +12,7 @@ from megawrap.hardware import smi
 from megawrap.hardware.table import Gpu, identify, partition
 
 _KFD = "sys/class/kfd/kfd/topology/nodes"
+_NEAR = 0.2
 _MODES = {"SPX": 1, "DPX": 2, "TPX": 3, "QPX": 4}
 
 
@@ -94,8 +95,9 @@ def _parts(kind: Gpu | None, units: int, memory_gb: float) -> int:
     """Into how many partitions the GPU is cut, of which one has ``units`` and ``memory_gb``: both must say so."""
     if kind is None or not kind.compute_units or not memory_gb:
         return 1
-    by_units, by_memory = round(kind.compute_units / units), round(kind.memory_gb / memory_gb)
-    return by_units if by_units == by_memory else 1
+    parts = round(kind.compute_units / units)
+    # The driver counts in GiB and keeps some for itself, so memory only has to be near to its share.
+    return parts if parts > 1 and abs(memory_gb * parts / kind.memory_gb - 1) < _NEAR else 1
 
 
 def _memory_gb(node: Path) -> float:

@@ -85,7 +85,9 @@ def _output(words: list[str], timeout_seconds: float) -> str:
 def _amd_smi(text: str) -> list[Card]:
     """``amd-smi static --json``: a list (before ROCm 7) or ``{"gpu_data": [...]}``."""
     data = _json(text)
-    rows = data.get("gpu_data", []) if isinstance(data, dict) else data
+    rows = data.get("gpu_data") if isinstance(data, dict) else data
+    if not isinstance(rows, list):
+        return []
     return [_amd_smi_card(row) for row in rows if isinstance(row, dict) and isinstance(row.get("asic"), dict)]
 
 

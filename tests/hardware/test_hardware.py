@@ -1,4 +1,4 @@
-"""GPUs: the table, detection from sysfs and procfs, and the environment of the ranks."""
+"""GPUs: the table, the presets that name its rows, and the machine of a plan."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ import yaml
 
 from megawrap.config.sections.place import Cluster
 from megawrap.errors import ConfigError
-from megawrap.hardware.detect import detect
-from megawrap.hardware.environment import environment, masked
 from megawrap.hardware.machine import machine
-from megawrap.hardware.table import gpu, gpus
+from megawrap.hardware.table import gpu, gpus, identify
 
 CONF = Path(__file__).parents[2] / "conf/cluster"
 
@@ -35,42 +33,6 @@ def test_spellings(name):
     assert gpu(name) is gpus()["mi300x"]
 
 
-def _kfd(root: Path, *, version: int, count: int, memory: int) -> Path:
-    nodes = root / "sys/class/kfd/kfd/topology/nodes"
-    for index in range(count + 1):
-        node = nodes / str(index)
-        (node / "mem_banks/0").mkdir(parents=True)
-        is_gpu = index > 0
-        (node / "properties").write_text(f"simd_count {304 * is_gpu}\ngfx_target_version {version * is_gpu}\n")
-        size = memory if is_gpu else 2_000_000_000_000
-        (node / "mem_banks/0/properties").write_text(f"heap_type {1 if is_gpu else 0}\nsize_in_bytes {size}\n")
-    return root
-
-
-@pytest.mark.parametrize(
-    ("version", "memory", "expected"),
-    [(90402, 206_000_000_000, "mi300x"), (90402, 274_000_000_000, "mi325x"), (90500, 309_000_000_000, "mi350x")],
-)
-def test_amd(tmp_path, version, memory, expected):
-    found = detect(_kfd(tmp_path, version=version, count=8, memory=memory))
-    assert found is not None
-    assert (found.vendor, found.count, found.gpu.id) == ("amd", 8, expected)
-
-
-def test_nvidia(tmp_path):
-    for slot in range(2):
-        card = tmp_path / f"proc/driver/nvidia/gpus/0000:0{slot}:00.0"
-        card.mkdir(parents=True)
-        (card / "information").write_text("Model: \t\t NVIDIA H100 80GB HBM3\nIRQ: 42\n")
-    found = detect(tmp_path)
-    assert found is not None
-    assert (found.vendor, found.count, found.gpu.id) == ("nvidia", 2, "h100")
-
-
-def test_nothing(tmp_path):
-    assert detect(tmp_path) is None
-
-
 def test_cpu_takes_as_few_processes_as_the_layout_needs():
     assert machine(Cluster(device="cpu"), smallest_world=6).world_size == 6
 
@@ -81,31 +43,65 @@ def test_an_assumed_number_of_gpus_says_so(monkeypatch):
     assert machine(Cluster(gpu="mi300x", gpus_per_node=8, nodes=2), 2).name == "2 x 8 AMD Instinct MI300X"
 
 
-def test_your_own_value_wins_over_the_shell_and_the_shell_over_the_profile():
-    facts = {"vendor": "amd"}
-    profile = environment(facts, {}, {})["GPU_MAX_HW_QUEUES"]
-    assert (profile.value, environment(facts, {}, {"GPU_MAX_HW_QUEUES": "4"})["GPU_MAX_HW_QUEUES"].value) == ("2", "4")
-    assert (
-        environment(facts, {"GPU_MAX_HW_QUEUES": None}, {"GPU_MAX_HW_QUEUES": "4"})["GPU_MAX_HW_QUEUES"].value is None
-    )
+PRESETS = ("mi210", "mi250x", "mi300a", "mi300x", "mi308x", "mi325x", "mi350x", "mi355x",
+           "a100", "h100", "h200", "b200", "cpu", "auto")  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_preset_plans(planned, name):
+    plan = planned("model=llama2_7b", "parallel=tp2", f"cluster={name}")
+    assert plan.composed.config.cluster.name == name
+    assert (plan.machine.gpu.id if plan.machine.gpu else name) == name
+
+
+def test_the_presets_are_these_and_no_others():
+    assert {file.stem for file in CONF.glob("*.yaml")} == set(PRESETS)
+
+
+def test_every_row_has_its_numbers_and_their_source():
+    for one in gpus().values():
+        assert one.source
+        assert one.memory_gb > 0
+        assert one.hbm_gbs > 0
+        assert one.intra_node_gbs
+        assert (one.nics_per_node is None) == (one.nic_gbits is None) == (one.nic_source is None)
+        # The peak of MI308X was never published.
+        assert one.bf16_tflops or one.id == "mi308x"
+        assert one.compute_units or one.vendor == "nvidia"
+
+
+@pytest.mark.parametrize(("name", "major"), [("mi210", 9), ("mi300x", 9), ("mi355x", 9), ("h100", 9), ("b200", 10)])
+def test_compute_capability(name, major):
+    assert gpu(name).compute_major == major
 
 
 @pytest.mark.parametrize(
-    ("words", "value"),
-    [(("parallel=tp2",), "1"), (("parallel=cp2",), "1"), (("parallel=fsdp2",), None), ((), "absent")],
+    ("told", "expected"),
+    [
+        ({"name": "NVIDIA A100-SXM4-40GB"}, "a100_40gb"),
+        ({"name": "NVIDIA A100-SXM4-80GB"}, "a100"),
+        ({"name": "AMD Instinct MI325X"}, "mi325x"),
+        ({"pci_id": "0x74A2", "arch": "gfx942", "memory_gb": 206}, "mi308x"),
+        ({"arch": "gfx942", "memory_gb": 206, "compute_units": 80}, "mi308x"),
+        ({"arch": "gfx950", "memory_gb": 309}, "mi350x"),
+        ({"pci_id": "0x740c", "compute_units": 104}, "mi250"),
+        ({"pci_id": "0x740c", "compute_units": 110}, "mi250x"),
+        ({"name": "NVIDIA GeForce RTX 4090"}, None),
+        ({}, None),
+    ],
 )
-def test_device_connections_follow_the_layout(planned, words, value):
-    environment = planned("model=llama2_7b", *words).environment
-    assert environment.get("CUDA_DEVICE_MAX_CONNECTIONS", "absent") == value
+def test_what_drivers_tell(told, expected):
+    found = identify(**told)
+    assert (found.id if found else None) == expected
 
 
-def test_gemm_tuning_is_an_environment_of_amd(planned):
-    words = ("model=llama2_7b", "gemm=tune", "gemm.run_count=7")
-    assert planned(*words, "cluster=mi300x").environment["TE_HIPBLASLT_TUNING_RUN_COUNT"] == "7"
-    assert "TE_HIPBLASLT_TUNING_RUN_COUNT" not in planned(*words, "cluster=h100").environment
-
-
-def test_secrets_are_masked():
-    assert masked({"WANDB_API_KEY": "x", "HF_TOKEN": "y", "PATH": "z"}) == {
-        "HF_TOKEN": "***", "PATH": "z", "WANDB_API_KEY": "***"
-    }  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "probably"),
+    [("Instinct MI395", "mi355x"), ("mi300", "mi300x"), ("MI350", "mi350x"), ("mi30x", "mi300x"), ("h1000", "h100")],
+)
+def test_a_name_that_is_no_gpu_is_a_finding_of_the_plan(planned, name, probably):
+    with pytest.raises(ConfigError) as caught:
+        planned("model=llama2_7b", "cluster=auto", f"cluster.gpu='{name}'")
+    finding = caught.value.findings[0]
+    assert (finding.id, finding.keys) == ("MW020", ("cluster.gpu",))
+    assert probably in finding.nearest
