@@ -45,7 +45,11 @@ def _quotient(first: int, second: int) -> int:
     return quotient if (first < 0) == (second < 0) else -quotient
 
 
-_UNARY: dict[type, Callable[[int], int]] = {ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Not: operator.not_}
+_UNARY: dict[type, Callable[[int], int]] = {
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+    ast.Not: lambda value: int(not value),
+}
 _BINARY: dict[type, Callable[[int, int], int]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from megawrap.importing.lexer import Operator, Piece, Raw, Unreadable, tokens
+from megawrap.importing.lexer import tokens
+from megawrap.importing.pieces import Operator, Piece, Raw, Unreadable
 from megawrap.importing.statements import Case, Chain, For, Function, Group, If, Simple, Statement, While
 
 _REDIRECTIONS = {"<", ">", ">>", ">&", "<&", "&>", "&>>", "<<", "<<-", "<<<"}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Iterator
-from typing import Literal
+
+from megawrap.importing.pieces import Operator, Piece, Raw, Unreadable
 
 OPERATORS = ("&&", "||", "|&", ";;", "((", "))", "&>>", "&>", ">&", ">>", "<<<", "<<-", "<<", "<&", "|", "&", ";", "(",
              ")", "<", ">", "\n")  # fmt: skip
@@ -13,49 +13,6 @@ _NAME = re.compile(r"[A-Za-z_]\w*|[@*#?$!0-9-]")
 _PLAIN = re.compile(r"[^\s\\'\"$`;&|<>()\x01]+")
 # What eval puts where a word is not known: the number of the piece between these two.
 MARK, MARK_END = "\x01", "\x02"
-
-
-@dataclasses.dataclass(frozen=True)
-class Piece:
-    """Part of a word. ``name``: the inside of ``${...}``; ``array``: the words between parentheses; ``arithmetic``: the
-    inside of ``$((...))``; ``opaque``: what only running tells; ``mark``: the number of a piece given from outside."""
-
-    kind: Literal["text", "name", "array", "arithmetic", "opaque", "mark"]
-    text: str
-    quoted: bool
-    line: int
-    words: tuple[Raw, ...] = ()
-
-
-@dataclasses.dataclass(frozen=True)
-class Raw:
-    """A word as it was written."""
-
-    pieces: tuple[Piece, ...]
-    line: int
-
-    @property
-    def plain(self) -> str | None:
-        """Its text when it is one bare word, such as a keyword; otherwise ``None``."""
-        alone = len(self.pieces) == 1 and self.pieces[0].kind == "text" and not self.pieces[0].quoted
-        return self.pieces[0].text if alone else None
-
-
-@dataclasses.dataclass(frozen=True)
-class Operator:
-    """``;``, ``&&``, a line end, a redirection, ... ``glued``: no blank before it, as in ``2>``."""
-
-    text: str
-    line: int
-    glued: bool = False
-
-
-class Unreadable(ValueError):
-    """The script cannot be split into words: a quote or a parenthesis that does not end."""
-
-    def __init__(self, what: str, line: int) -> None:
-        super().__init__(what)
-        self.line = line
 
 
 def tokens(text: str, line: int = 1) -> list[Raw | Operator]:

@@ -10,7 +10,7 @@ from megawrap.errors import ConfigError, Finding
 from megawrap.importing.command import Command, Unplaced
 from megawrap.importing.control import Leave
 from megawrap.importing.grammar import statements
-from megawrap.importing.lexer import Unreadable
+from megawrap.importing.pieces import Unreadable
 from megawrap.importing.shell import Shell, Start
 from megawrap.importing.started import read_command
 from megawrap.importing.values import Variables

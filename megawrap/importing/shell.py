@@ -9,7 +9,8 @@ from megawrap.importing.command import Unplaced, Word, needs_running
 from megawrap.importing.conditions import decide
 from megawrap.importing.control import Control, Leave
 from megawrap.importing.grammar import statements
-from megawrap.importing.lexer import MARK, MARK_END, Raw
+from megawrap.importing.lexer import MARK, MARK_END
+from megawrap.importing.pieces import Raw
 from megawrap.importing.started import may_start
 from megawrap.importing.statements import ASSIGNMENT, Simple, Statement, is_assignment, source
 from megawrap.importing.texts import Fragment, Text, as_word
@@ -95,6 +96,10 @@ class Shell(Control):
             self.variables.scalars.pop(name, None)
             self.variables.arrays[name] = [*known, *values] if adds else values
             return name
+        if self.variables.is_free(name) and any((one.kind, one.text) == ("name", name) for one in word.pieces):
+            # ARGS="$ARGS --more", the first time.
+            self.variables.assumed.setdefault(name, word.line)
+            self.variables.assign(name, ())
         value = self.variables.text((dataclasses.replace(word.pieces[0], text=rest), *word.pieces[1:]))
         known_text = self.variables.scalars.get(name, ()) if adds else ()
         self.variables.assign(name, (*known_text, *value))
@@ -115,6 +120,7 @@ class Shell(Control):
         elif name.text in _READERS:
             for word in operands:
                 self.variables.assign(word.text, (Fragment(f"${word.text}", line, "it is read while running"),))
+            return None
         elif name.text in _LEAVES:
             raise Leave(name.text, line, operands[0].text if operands else "0")
         elif name.text == "shift":
@@ -129,7 +135,7 @@ class Shell(Control):
         elif name.text in self._functions:
             return self._function(self._functions[name.text], expanded[1:])
         else:
-            return self._program(before, [name, *operands], line)
+            return self._program(before, expanded, line)
         return True
 
     def _declare(self, kind: str, words: list[Raw], line: int) -> bool:
@@ -152,18 +158,19 @@ class Shell(Control):
             self.variables.assign(found[1], (Fragment(found[2], line),))
         return found[1] if found else word.text
 
-    def _program(self, before: list[Raw], expanded: list[Word], line: int) -> bool | None:
-        if expanded[0].text == "eval":
+    def _program(self, before: list[Raw], expanded: list[Text], line: int) -> bool | None:
+        words = [as_word(text) for text in expanded]
+        if words[0].text == "eval":
             return self._again(expanded[1:], line)
-        shell = next((at for at, word in enumerate(expanded) if word.text.rpartition("/")[2] in _SHELLS), None)
-        if shell is not None and [word.text for word in expanded[shell + 1 : shell + 2]] in (["-c"], ["-lc"]):
+        shell = next((at for at, word in enumerate(words) if word.text.rpartition("/")[2] in _SHELLS), None)
+        if shell is not None and [word.text for word in words[shell + 1 : shell + 2]] in (["-c"], ["-lc"]):
             # What starts the shell, such as srun, counts the machines of what the shell starts.
             return self._again([*expanded[:shell], *expanded[shell + 2 : shell + 3]], line)
-        script = next((word.text for word in expanded[: (shell or 0) + 2] if word.text.endswith(".sh")), None)
+        script = next((word.text for word in words[: (shell or 0) + 2] if word.text.endswith(".sh")), None)
         if script is not None:
             self._not_read(script, line)
-        elif may_start(expanded):
-            self._start(before, expanded)
+        elif may_start(words):
+            self._start(before, words)
         # How it ends is not known. It is taken to end well (mkdir DIR && torchrun ...) unless it is there to decide.
         return None if self._is_condition else True
 
@@ -191,16 +198,16 @@ class Shell(Control):
                 known[name] = word.text
         return known, problems
 
-    def _again(self, words: Sequence[Word], line: int) -> bool | None:
+    def _again(self, words: Sequence[Text], line: int) -> bool | None:
         """Read ``words`` as a script once more, as eval does; what is not known stays one piece."""
-        parts = []
-        for word in words:
-            if word.problem is None:
-                parts.append(word.text)
-            else:
-                self.variables.marks.append(Fragment(word.text, word.line or line, word.problem))
-                parts.append(f"{MARK}{len(self.variables.marks) - 1}{MARK_END}")
-        return self._nested(statements(" ".join(parts), line))
+        script = " ".join("".join(map(self._marked, word)) for word in words)
+        return self._nested(statements(script, line))
+
+    def _marked(self, fragment: Fragment) -> str:
+        if fragment.problem is None:
+            return fragment.text
+        self.variables.marks.append(fragment)
+        return f"{MARK}{len(self.variables.marks) - 1}{MARK_END}"
 
     def _function(self, body: tuple[Statement, ...], arguments: list[Text]) -> bool | None:
         outer, self.variables.arguments = self.variables.arguments, arguments

@@ -23,8 +23,8 @@ from megawrap.plan import build
 
 MEGATRONS_DEFAULT = "Megatron's default"
 _KINDS = (
-    'is neither overrides ("model=NAME parallel=NAME"), a folder written by import, a YAML file, a run directory, a plan '
-    "as JSON, nor example:NAME"
+    'is neither overrides ("model=NAME parallel=NAME"), a folder written by import, a YAML file, a run directory, a '
+    "plan as JSON, nor example:NAME"
 )
 
 

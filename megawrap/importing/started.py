@@ -35,6 +35,9 @@ def read_command(words: Sequence[Word], source: str, environment: Mapping[str, s
     program = _before_program(rest, found)
     if program is None:
         raise ConfigError(_no_program(words, source))
+    if not any(word.text.startswith("--") or word.problem for word in rest):
+        message = f"{source} starts {program.text} without any --flag: there is nothing to import"
+        raise ConfigError(Finding(id="MW030", message=message))
     _finish(found, program)
     return Command(source, found.environment, found.placed, program.text, tuple(rest), tuple(found.unplaced))
 
@@ -75,6 +78,8 @@ def _before_program(rest: list[Word], found: Found) -> Word | None:
         name = _name(word)
         if ASSIGNMENT.fullmatch(word.text):
             _assign(word, found)
+        elif word.text.endswith(".py"):
+            return word
         elif word.problem is not None:
             found.unplaced.append(Unplaced.of("launcher", [word], needs_running(word.problem)))
         elif name in WRAPPERS or name in OTHERS:
@@ -86,8 +91,7 @@ def _before_program(rest: list[Word], found: Found) -> Word | None:
         elif name in NAMES:
             _launcher(NAMES[name], rest, found)
         else:
-            is_program = word.text.endswith(".py") or (found.placed and not word.text.startswith("-"))
-            return word if is_program else None
+            return word if found.placed and not word.text.startswith("-") else None
     return None
 
 

@@ -6,7 +6,7 @@ import dataclasses
 import re
 from collections.abc import Iterable, Iterator
 
-from megawrap.importing.lexer import Piece, Raw
+from megawrap.importing.pieces import Piece, Raw, spelled
 
 ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=(.*)", re.DOTALL)
 
@@ -119,7 +119,7 @@ def shown(body: Iterable[Statement]) -> str:
 
 def _piece_source(piece: Piece) -> str:
     if piece.kind == "name":
-        return f"${piece.text}" if piece.text.isidentifier() else f"${{{piece.text}}}"
+        return spelled(piece)
     if piece.kind == "array":
         return f"({' '.join(source(word) for word in piece.words)})"
     return f"$(({piece.text}))" if piece.kind == "arithmetic" else piece.text

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from megawrap.importing.arithmetic import evaluate
 from megawrap.importing.cutting import cut
-from megawrap.importing.lexer import Piece, Raw, quoted_pieces, tokens
+from megawrap.importing.lexer import quoted_pieces, tokens
+from megawrap.importing.pieces import Piece, Raw, spelled
 from megawrap.importing.texts import Fragment, Text, joined, plain, split
 
 _PARAMETER = re.compile(r"(?P<name>[A-Za-z_]\w*|\d+|[@*#?$!-])(?:\[(?P<index>[^\]]*)\])?(?P<rest>.*)", re.DOTALL)
@@ -124,7 +125,7 @@ class Variables:
         value = self._value(name, index)
         if rest:
             return [self._changed(piece, name, value, rest)]
-        return [(self._unknown(piece, self._missing(name)),) if value is None else value]
+        return [(Fragment(spelled(piece), piece.line, self._missing(name)),) if value is None else value]
 
     def _fields(self, name: str, line: int) -> list[Text] | None:
         """The elements of an array, or the script's arguments."""
@@ -159,7 +160,7 @@ class Variables:
         if found is not None:
             return self._with_default(piece, name, value, found[1], found[2])
         if value is None:
-            return (self._unknown(piece, self._missing(name)),)
+            return (Fragment(spelled(piece), piece.line, self._missing(name)),)
         problem = next((one.problem for one in value if one.problem), None)
         changed = self._part(plain(value), rest, piece) if problem is None else None
         return (Fragment(changed, piece.line) if changed is not None else _to_run(piece, problem),)
@@ -187,7 +188,7 @@ class Variables:
             assert value is not None
             return value
         if kind.endswith("?"):
-            return (self._unknown(piece, self._missing(name)),)
+            return (Fragment(spelled(piece), piece.line, self._missing(name)),)
         result = self._word(word, piece)
         if kind.endswith("="):
             self.assign(name, result)
@@ -209,10 +210,6 @@ class Variables:
             return f"${name} is not set at that point of the script: --set {name}=VALUE"
         return f"${name} has to be run"
 
-    def _unknown(self, piece: Piece, problem: str) -> Fragment:
-        shown = piece.text if piece.text.isidentifier() else f"{{{piece.text}}}"
-        return Fragment(f"${shown}", piece.line, problem)
-
 
 def _to_run(piece: Piece, problem: str | None = None) -> Fragment:
-    return Fragment(f"${{{piece.text}}}", piece.line, problem or f"${{{piece.text}}} has to be run")
+    return Fragment(spelled(piece), piece.line, problem or f"{spelled(piece)} has to be run")

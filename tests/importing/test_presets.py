@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from importing_helpers import dialect, imported
 
-from megawrap.importing.examples import example, names
 from megawrap.importing import import_command
+from megawrap.importing.examples import example, names
 
 LLAMA2_7B = (
-    "--num-layers 32 --hidden-size 4096 --ffn-hidden-size 11008 --num-attention-heads 32 --max-position-embeddings 4096 "
-    "--position-embedding-type rope --normalization RMSNorm --swiglu --disable-bias-linear --attention-dropout 0 "
-    "--hidden-dropout 0 --untie-embeddings-and-output-weights"
+    "--num-layers 32 --hidden-size 4096 --ffn-hidden-size 11008 --num-attention-heads 32 "
+    "--max-position-embeddings 4096 --position-embedding-type rope --normalization RMSNorm --swiglu "
+    "--disable-bias-linear --attention-dropout 0 --hidden-dropout 0 --untie-embeddings-and-output-weights"
 )
 
 

@@ -107,49 +107,45 @@ def test_nothing_is_executed(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "shown"),
     [
-        ("A=1\nB=\"$A 2\"\npython pretrain_gpt.py --x $B", ["--x", "1", "2"]),
-        ("B='1 2'\npython pretrain_gpt.py --x \"$B\"", ["--x", "1 2"]),
-        ("python pretrain_gpt.py --x ${A:-3} --y ${A:+4} --z", ["--x", "3", "--y", "--z"]),
-        ("A=(1 2)\nA+=(3)\npython pretrain_gpt.py --x \"${A[@]}\" --y ${A[1]} --z $A", ["--x", "1", "2", "3", "--y", "2", "--z", "1"]),
-        ("A=7; python pretrain_gpt.py --x $((A / 2 * 2 + -7 % 3)) # --y", ["--x", "5"]),
-        ("python pretrain_gpt.py --x a\\ b 'c d'\"e\"f", ["--x", "a b", "c def"]),
-        ("python pretrain_gpt.py \\\n  --x 1 \\\n  --y 2>log 2>&1 </dev/null", ["--x", "1", "--y"]),
-        ("python pretrain_gpt.py --x 2 > log", ["--x", "2"]),
-        ("if false; then A=1; else A=2; fi; python pretrain_gpt.py --x $A", ["--x", "2"]),
-        ("if ! [ 1 -gt 2 ] && [[ a == a || b != b ]]; then A=1; fi; python pretrain_gpt.py --x $A", ["--x", "1"]),
-        ("if (( 3 > 2 )); then A=1; fi\npython pretrain_gpt.py --x $A", ["--x", "1"]),
-        ("f() { A=5; }\nf\nexport A\npython pretrain_gpt.py --x $A", ["--x", "5"]),
-        ("{ A=6; }\n( python pretrain_gpt.py --x $A )", ["--x", "6"]),
-        ("A='--x \"q r\"'\neval python pretrain_gpt.py $A", ["--x", "q r"]),
-        ("exec nohup time python3 -u pretrain_gpt.py --x 1", ["--x", "1"]),
-        ("A=1\r\npython pretrain_gpt.py --x $A\r\n", ["--x", "1"]),
+        ("for H in $(cat hosts); do A=1; done", "for H in $(cat hosts)"),
+        ("for ((i=0; i<3; i++)); do A=1; done", "for  in "),
+        ("while read A; do B=1; done", "while read A"),
+        ("case $(hostname) in a) A=1;; esac", "case $(hostname)"),
+        ("while true; do A=1; done", "while true"),
     ],
-)  # fmt: skip
-def test_expansion_as_the_shell_does_it(tmp_path, text, words):
-    assert texts(read(tmp_path, text)) == words
+)
+def test_what_is_not_followed_is_listed(tmp_path, text, shown):
+    command = read(tmp_path, f"{text}\npython pretrain_gpt.py --x $A $B")
+    assert lost(command)[0] == (1, shown)
+    assert command.arguments[-1].problem is not None
 
 
-def test_the_words_are_those_that_a_shell_would_give(tmp_path):
-    """Against the real shell: the program that is started prints its words."""
-    bash = pytest.importorskip("shutil").which("bash")
-    if bash is None:
-        pytest.skip("no bash here")
-    import json
-    import os
-    import subprocess
-    import sys
+def test_arguments_of_the_script(tmp_path):
+    text = 'for A in "$@"; do export "${A%%=*}"="${A#*=}"; done\npython pretrain_gpt.py --x ${TP:-1} --y $2'
+    file = tmp_path / "train.sh"
+    file.write_text(text, encoding="utf-8")
+    assert texts(read_script(file, {}, ["TP=4", "PP=2"])) == ["--x", "4", "--y", "PP=2"]
+    without = read_script(file, {})
+    assert texts(without) == ["--x", "1", "--y", "$2"]
+    assert without.arguments[-1].problem == "$2 is an argument of the script: give its arguments after --"
+    (said,) = [one for one in without.unplaced if not one.needed and one.kind == "script"]
+    assert said.reason == "the script is read without arguments: give its arguments after --"
 
-    fake = tmp_path / "torchrun"
-    fake.write_text(f"#!{sys.executable}\nimport json, sys; print(json.dumps(sys.argv[1:]))\n", encoding="utf-8")
-    fake.chmod(0o755)
-    environment = {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
-    script = (SCRIPTS / "arrays.sh").read_text(encoding="utf-8").replace('mkdir -p "$CHECKPOINT_PATH" &&', "")
-    script = script.replace("2>&1 | tee train.log", "")
-    done = subprocess.run([bash, "-c", script], capture_output=True, text=True, check=True, env=environment)
-    printed = json.loads(done.stdout)
-    assert printed[printed.index("pretrain_gpt.py") + 1 :] == texts(read_script(SCRIPTS / "arrays.sh", {}))
+
+def test_a_script_that_ends_for_want_of_a_variable_says_which(tmp_path):
+    with pytest.raises(ConfigError) as refused:
+        read(tmp_path, 'if [ -z "$DATA" ]; then\n  exit 1\nfi\npython pretrain_gpt.py --x $DATA')
+    (finding,) = refused.value.findings
+    assert finding.message.endswith("without running it: it ends on line 2; taken as unset: $DATA")
+    assert finding.nearest[0] == "--set DATA=VALUE"
+
+
+def test_a_script_that_runs_another_names_it(tmp_path):
+    with pytest.raises(ConfigError) as refused:
+        read(tmp_path, "srun bash -c 'HOST='\"$HOST\"' bash examples/train.sh'")
+    assert refused.value.findings[0].nearest[0] == "--script examples/train.sh"
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import pytest
 from importing_helpers import command
 
 from megawrap.errors import ConfigError
+from megawrap.importing import Word, read_command
 
 TAIL = "pretrain_gpt.py --num-layers 2"
 
@@ -78,3 +79,46 @@ def test_no_training(words):
     with pytest.raises(ConfigError) as refused:
         command(words)
     assert refused.value.findings[0].id == "MW030"
+
+
+def test_a_program_in_a_folder_that_only_running_tells():
+    words = [Word("torchrun"), Word("$MEGATRON/pretrain_gpt.py", problem="$MEGATRON is not set"), Word("--bf16")]
+    found = read_command(words, "x")
+    assert (found.program, found.unplaced) == ("$MEGATRON/pretrain_gpt.py", ())
+
+
+@pytest.mark.parametrize(
+    ("words", "placed"),
+    [
+        ("deepspeed --num_gpus 8 --num_nodes=2 --master_port 6000", {
+            "cluster.gpus_per_node": 8, "cluster.nodes": 2, "launcher.master_port": 6000}),
+        ("accelerate launch --num_processes 16 --num_machines 2 --multi_gpu", {
+            "cluster.gpus_per_node": 8, "cluster.nodes": 2}),
+        ("numactl -N 0 sudo -u me timeout 3600 torchrun --nproc_per_node 4", {"cluster.gpus_per_node": 4}),
+    ],
+)  # fmt: skip
+def test_other_launchers(words, placed):
+    assert command(f"{words} {TAIL}").placed == placed
+
+
+def test_a_program_that_is_not_understood_is_listed():
+    (one,) = command(f"docker run -v /a:/b image torchrun {TAIL}").unplaced
+    assert (one.words, one.needed) == ("docker run -v /a:/b image", True)
+    (one,) = command("deepspeed --hostfile hosts --num_gpus 8 pretrain_gpt.py --num-layers 2").unplaced
+    assert (one.words, one.reason) == ("--hostfile hosts", "the file is not read: set launcher.hosts")
+
+
+@pytest.mark.parametrize("operator", ["|", "&&", ";", "||", "&", ">", "2>&1", ">>"])
+def test_a_shells_operator_ends_the_command(operator):
+    found = command(f"torchrun {TAIL} {operator} tee log --num-layers 3")
+    assert [word.text for word in found.arguments] == ["--num-layers", "2"]
+    (one,) = found.unplaced
+    assert one.words == f"{operator} tee log --num-layers 3"
+
+
+def test_no_flag_at_all():
+    with pytest.raises(ConfigError, match=r"starts train\.py without any --flag: there is nothing to import"):
+        command("python train.py")
+    with pytest.raises(ConfigError) as refused:
+        command("bash -x train.sh")
+    assert refused.value.findings[0].nearest == ("--script train.sh",)

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 NAME = "import"
 HELP = (
-    "Turn an existing Megatron command into a folder of configuration: import [megatron=RELEASE] [cluster=NAME] [OPTIONS] "
-    "-- torchrun ... pretrain_gpt.py ..., or import --script FILE [-- the script's own arguments]. The script is read, "
-    "never run."
+    "Turn an existing Megatron command into a folder of configuration: import [megatron=RELEASE] [cluster=NAME] "
+    "[OPTIONS] -- torchrun ... pretrain_gpt.py ..., or import --script FILE [-- the script's own arguments]. The "
+    "script is read, never run."
 )
 FOLDER = "imported"
 SOURCE = "the command line"
