@@ -183,6 +183,15 @@ def _sharding(e: _Draft) -> Proposal:
         yield "use_distributed_optimizer", False, f"{e.optimizer} is sharded layer by layer"
 
 
+def _special(e: _Draft) -> Proposal:
+    if e.fake_process_group:
+        yield "check_for_nan_in_loss_and_grad", False, "a fake process group reduces nothing"
+        yield "use_gloo_process_groups", False, "a fake process group has no other"
+    if e.freeze_all_layers:
+        yield "use_distributed_optimizer", False, "nothing is trained"
+        yield "overlap_param_gather", False, "nothing is trained"
+
+
 def _storage(e: _Draft) -> Proposal:
     if e.data_path and e.split is None:
         yield "split", "969, 30, 1", "it is not set"
@@ -198,6 +207,6 @@ def _storage(e: _Draft) -> Proposal:
 
 
 STEPS: tuple[Callable[[_Draft], Proposal], ...] = (
-    _old_names, _layout, _batch, _dimensions, _experts, _activation, _precision, _sharding, _storage,
+    _old_names, _layout, _batch, _dimensions, _experts, _activation, _precision, _sharding, _special, _storage,
 )  # fmt: skip
 """In the order of validate_args, where a later one builds on an earlier one."""

@@ -54,7 +54,8 @@ class Layout:
 def smallest_world(values: Mapping[str, Any]) -> int:
     """The fewest ranks that a layout can have: a multiple of TP x PP x CP and of ETP x EP x PP."""
     one = Layout.of(values, 1)
-    return one.pipeline * math.lcm(one.tensor * one.context * one.weight_shards, one.expert_tensor * one.expert)
+    size = one.pipeline * math.lcm(one.tensor * one.context * one.weight_shards, one.expert_tensor * one.expert)
+    return max(1, size)  # where a size is not one (MW100)
 
 
 def _micro_batches(values: Mapping[str, Any], data: int | None) -> int | None:

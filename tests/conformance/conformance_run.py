@@ -11,10 +11,11 @@ import collections
 import dataclasses
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from conformance_cases import Case, case
+from conformance_cases import Case, cases
+from conformance_singles import singles
 
 from megawrap.config.origins import Origins
 from megawrap.config.sections.root import Config
@@ -98,13 +99,17 @@ def ours(one: Case, target: Target) -> tuple[list[Finding], list[str], dict[str,
     return errors(check(effective, compiled, lambda: nowhere)), compiled.argv(), dict(effective.values)
 
 
-def run(target: Target, oracle: Oracle, numbers: Iterable[int], seed: int) -> list[Judged]:
-    """Judge the cases called ``numbers``."""
-    has = target.surface.option
-    return [judge(case(seed, number, has=lambda dest: has(dest) is not None), target, oracle) for number in numbers]
+def run(target: Target, oracle: Oracle, drawn: Iterable[Case]) -> list[Judged]:
+    """Judge each case."""
+    return [judge(one, target, oracle) for one in drawn]
 
 
-def report(judged: Sequence[Judged], *, shown: int = 20) -> str:
+def draw(target: Target, seed: int, count: int) -> Iterator[Case]:
+    """Cases of a seed with the arguments that the target has."""
+    return cases(seed, count, has=lambda dest: target.surface.option(dest) is not None)
+
+
+def report(judged: Sequence[Judged], *, shown: int = 60) -> str:
     """What agreed, what did not, and which rules took part."""
     missed = [one for one in judged if one.is_missed]
     over = [one for one in judged if one.is_over]
@@ -151,14 +156,15 @@ def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", type=int, default=5000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", type=int, help="one case, in full")
+    parser.add_argument("--singles", action="store_true", help="every argument, changed alone")
+    parser.add_argument("--only", type=int, help="one case of them, in full")
     parser.add_argument("--tree", help="a Megatron-LM source tree; otherwise the installed megatron-core")
     options = parser.parse_args(words)
     target = target_of(options.tree)
     with Oracle(Path(options.tree) if options.tree else None) as oracle:
         start = time.monotonic()
-        numbers = range(options.cases) if options.only is None else [options.only]
-        judged = run(target, oracle, numbers, options.seed)
+        drawn = singles(target.surface) if options.singles else draw(target, options.seed, options.cases)
+        judged = run(target, oracle, (one for one in drawn if options.only in (None, one.number)))
         seconds = time.monotonic() - start
     print(f"{target.name}, seed {options.seed}, {seconds:.0f} s")
     print(report(judged))

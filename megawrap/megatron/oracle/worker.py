@@ -1,10 +1,10 @@
 """A process that answers: would this Megatron-LM accept these arguments? One JSON object a line, in and out.
 
 Run as a script by the Python that has the target (``worker.py [SOURCE_TREE]``), so it imports nothing of megawrap. It
-asks Megatron itself, in the order of a launch: its parser, ``validate_args``, the model, data-parallel and optimizer
-configs, the micro-batch calculator, the learning-rate scheduler and, over PyTorch's fake process group, the parallel
-groups. No GPU is needed: where Megatron asks one for its compute capability it hears 9, as MI300X and H100 report, and
-where it asks for Transformer Engine it hears of a recent one.
+asks Megatron itself, in the order of a launch: its parser, ``validate_args``, the micro-batch calculator, the parallel
+groups over PyTorch's fake process group, the model, data-parallel and optimizer configs, and the learning-rate
+scheduler. No GPU is needed: where Megatron asks one for its compute capability it hears 9, as MI300X and H100 report,
+and where it asks for Transformer Engine it hears of a recent one.
 """
 
 from __future__ import annotations
@@ -39,8 +39,9 @@ del sys.path[0]
 def serve(source_tree: str | None) -> None:
     """Answer requests ``{"argv", "environment", "world_size", "want"}`` until stdin ends. An answer is ``{"stage": null
     or where it was rejected, "message", "values": {dest: value of every dest in want}}``."""
-    answers = os.fdopen(os.dup(1), "w")
+    answers, requests = os.fdopen(os.dup(1), "w"), os.fdopen(os.dup(0))
     os.dup2(2, 1)  # Megatron prints on stdout
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # and opens, then closes, the file 0 where an argument is a path or 0
     warnings.simplefilter("ignore")
     if source_tree:
         sys.path.insert(0, source_tree)
@@ -48,7 +49,7 @@ def serve(source_tree: str | None) -> None:
     target = Target()
     answers.write(json.dumps({"ready": True, "file": target.arguments.__file__}) + "\n")
     answers.flush()
-    for line in sys.stdin:
+    for line in requests:
         answers.write(json.dumps(target.judge(json.loads(line)), default=str) + "\n")
         answers.flush()
 
@@ -91,8 +92,11 @@ class Target:
         stage, args = "parse_args", None
         try:
             args = self._parse()
-            for stage, run in self._stages(args, world_size):  # noqa: B007 - told when it fails
-                run()
+            stage = "validate_args"
+            self.arguments.validate_args(args, {})
+            with _world(world_size):
+                for stage, run in self._stages(args):  # noqa: B007 - told when it fails
+                    run()
         except BaseException as problem:
             if isinstance(problem, KeyboardInterrupt):
                 raise
@@ -109,15 +113,14 @@ class Target:
             except SystemExit:
                 raise ValueError(said.getvalue().strip().rpartition("error: ")[2]) from None
 
-    def _stages(self, args: Any, world_size: int) -> list[tuple[str, Callable[[], object]]]:
+    def _stages(self, args: Any) -> list[tuple[str, Callable[[], object]]]:
         return [
-            ("validate_args", lambda: self.arguments.validate_args(args, {})),
+            ("num_microbatches_calculator", lambda: _micro_batches(args)),
+            ("initialize_model_parallel", lambda: _groups(args)),
             ("TransformerConfig", lambda: _core_config(self.arguments)(args)),
             ("DistributedDataParallelConfig", lambda: _ddp_config(args)),
             ("OptimizerConfig", lambda: _optimizer_config(args)),
-            ("num_microbatches_calculator", lambda: _micro_batches(args)),
             ("OptimizerParamScheduler", lambda: _scheduler(args)),
-            ("initialize_model_parallel", lambda: _groups(args, world_size)),
         ]
 
 
@@ -274,23 +277,31 @@ def _scheduler(args: Any) -> None:
     )
 
 
-def _groups(args: Any, world_size: int) -> None:
+@contextlib.contextmanager
+def _world(size: int) -> Iterator[None]:
+    """``size`` ranks of which this is the first, as far as PyTorch knows."""
     import torch.distributed as dist
     from megatron.core import parallel_state
     from torch.testing._internal.distributed.fake_pg import FakeStore
 
-    dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=world_size)
     module: Any = dist
-    real = dist.new_group
+    real, hook = dist.new_group, sys.excepthook
+    dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=size)
     module.new_group = lambda *args, **named: real(*args, **{**named, "backend": None})  # gloo ones too
-    named = set(inspect.signature(parallel_state.initialize_model_parallel).parameters)
-    sizes = {name: getattr(args, name) for name in _SIZES if name in named and hasattr(args, name)}
     try:
-        parallel_state.initialize_model_parallel(**sizes)
+        yield
     finally:
-        module.new_group = real
+        module.new_group, sys.excepthook = real, hook
         parallel_state.destroy_model_parallel()
         dist.destroy_process_group()
+
+
+def _groups(args: Any) -> None:
+    from megatron.core import parallel_state
+
+    named = set(inspect.signature(parallel_state.initialize_model_parallel).parameters)
+    sizes = {name: getattr(args, name) for name in _SIZES if name in named and hasattr(args, name)}
+    parallel_state.initialize_model_parallel(**sizes)
 
 
 def _plain(value: Any) -> Any:

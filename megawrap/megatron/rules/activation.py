@@ -32,6 +32,13 @@ needs("MW384", "cross entropy is fused by Megatron's own kernel",
       spans=(nvidia("0.18"),))  # fmt: skip
 
 
+@rule("MW390", "Xavier initialization is not to be had", checked="TransformerConfig")
+def xavier(e: Effective) -> Iterator[Violation]:
+    if e.init_method_xavier_uniform:
+        message = "init_method_xavier_uniform dies in every release: the model's configuration does not know it"
+        yield Violation(message, ("init_method_xavier_uniform",), choices("init_method_xavier_uniform", [False]))
+
+
 @rule("MW385", "fused activations are GeLU and SiLU", checked="TransformerConfig")
 def fused(e: Effective) -> Iterator[Violation]:
     if e.squared_relu and not e.swiglu and e.bias_gelu_fusion:

@@ -70,8 +70,11 @@ def learning_rate(e: Effective) -> Iterator[Violation]:
 
 @rule("MW205", "exactly one of train_iters and train_samples", checked="validate_args, training")
 def length(e: Effective) -> Iterator[Violation]:
-    if bool(e.train_iters) == bool(e.train_samples) and not e.skip_train:
-        both = "both are set" if e.train_iters else "neither is set"
+    if e.skip_train:
+        return
+    is_neither = not e.train_iters and not e.train_samples
+    if is_neither or (e.train_iters is not None and e.train_samples is not None):
+        both = "neither is set" if is_neither else "both are set"
         yield Violation(
             f"one of train_iters and train_samples decides the length: {both}", ("train_iters", "train_samples")
         )
@@ -154,8 +157,8 @@ def one_unit(e: Effective) -> Iterator[Violation]:
     if e.skip_train or bool(e.train_iters) == bool(e.train_samples):
         return
     unit, other = ("iters", "samples") if e.train_iters else ("samples", "iters")
-    for dest in (f"lr_decay_{other}", f"lr_warmup_{other}"):
-        if e.values.get(dest):
+    for dest, nothing in ((f"lr_decay_{other}", None), (f"lr_warmup_{other}", 0)):
+        if e.values.get(dest, nothing) != nothing:
             yield Violation(f"train_{unit} goes with lr_decay_{unit}, not with {dest}", (dest, f"train_{unit}"))
     if e.lr_warmup_fraction is not None and e.values.get(f"lr_warmup_{unit}"):
         message = f"the warm-up is said twice: lr_warmup_fraction and lr_warmup_{unit}"
@@ -165,6 +168,10 @@ def one_unit(e: Effective) -> Iterator[Violation]:
 
 @rule("MW213", "weight decay is constant, or has a start and an end", checked="validate_args")
 def weight_decay(e: Effective) -> Iterator[Violation]:
+    if e.weight_decay is not None and e.weight_decay < 0:
+        yield Violation(
+            f"weight_decay = {e.weight_decay} is negative", ("weight_decay",), choices("weight_decay", [0.1])
+        )
     ends = ("start_weight_decay", "end_weight_decay")
     if e.weight_decay_incr_style in (None, "constant"):
         said = [name for name in ends if e.values.get(name) is not None]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from megawrap.config import schema
 from megawrap.config.origins import Origins
@@ -11,16 +11,21 @@ from megawrap.megatron.compile import Compiled
 from megawrap.megatron.effective import Effective
 from megawrap.megatron.rules.registry import RULES, Rule, Violation
 
+FIRST = "MW100"
+"""The rule without which the others cannot be asked."""
 # Not arguments of Megatron: the world is made by the launcher.
 _OUTSIDE = {"world_size": ("cluster.nodes", "cluster.gpus_per_node")}
 
 
 def check(effective: Effective, compiled: Compiled, origins: Callable[[], Origins]) -> list[Finding]:
     """Findings of every broken rule, errors before warnings. ``origins`` is only called when there is one."""
-    found = [
-        _finding(rule, violation, compiled, origins) for rule in RULES.values() for violation in rule.broken(effective)
-    ]
+    broken = _broken([RULES[FIRST]], effective) or _broken(RULES.values(), effective)
+    found = [_finding(rule, violation, compiled, origins) for rule, violation in broken]
     return sorted(found, key=lambda finding: (finding.severity, finding.id))
+
+
+def _broken(rules: Iterable[Rule], effective: Effective) -> list[tuple[Rule, Violation]]:
+    return [(rule, violation) for rule in rules for violation in rule.broken(effective)]
 
 
 def _finding(rule: Rule, violation: Violation, compiled: Compiled, origins: Callable[[], Origins]) -> Finding:

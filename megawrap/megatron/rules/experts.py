@@ -17,6 +17,7 @@ from megawrap.megatron.rules.registry import (
     nvidia,
     rocm,
     rule,
+    word,
 )
 
 WITH_CAPACITY = ("aux_loss", "seq_aux_loss", "global_aux_loss", "none")
@@ -149,6 +150,18 @@ def pattern(e: Effective) -> Iterator[Violation]:
         yield Violation(message, ("moe_layer_freq", "num_layers"))
 
 
+GROUPED = ("moe_single_grouped_weight", "moe_single_grouped_bias")
+for number, dest in zip(("MW824", "MW825"), GROUPED, strict=True):
+    needs(number, "one weight for all experts of a rank is for their grouped product",
+          when={dest: ON}, need={"moe_grouped_gemm": ON}, checked="TransformerConfig")  # fmt: skip
+needs("MW826", "one weight for all experts of a rank is for Transformer Engine's fused operations",
+      when={"moe_single_grouped_weight": ON}, need={"use_transformer_engine_op_fuser": ON},
+      checked="TransformerConfig")  # fmt: skip
+needs("MW827", "one bias for all experts of a rank needs biases",
+      when={"moe_single_grouped_bias": ON}, need={"add_bias_linear": ON}, checked="TransformerConfig")  # fmt: skip
+needs("MW828", "NCCL's expert parallelism is a backend of the flexible dispatcher",
+      when={"moe_flex_dispatcher_backend": ("ncclep",)}, need={"moe_token_dispatcher_type": ("flex",)},
+      checked="TransformerConfig")  # fmt: skip
 needs("MW811", "DeepEP is a backend of the flexible dispatcher",
       when={"moe_enable_deepep": ON}, need={"moe_token_dispatcher_type": ("flex",)},
       checked="TransformerConfig")  # fmt: skip
@@ -209,7 +222,7 @@ needs("MW822", "experts had no biases", when={"num_experts": ON}, need={"add_bia
 
 
 @rule("MW821", "a dense model is one that says nothing of experts", checked="validate_args",
-      spans=(nvidia("0.9", "0.13"), rocm(until="0.15")))  # fmt: skip
+      spans=(nvidia("0.9", "0.14"), rocm(until="0.15")))  # fmt: skip
 def no_experts(e: Effective) -> Iterator[Violation]:
     if e.given.get("num_experts") == 0:
         message = "num_experts = 0: this release takes it for an encoder; leave it unset"
@@ -221,6 +234,41 @@ needs("MW817", "experts were given no layer specification of one's own",
       when={"num_experts": ON}, need={"spec": OFF}, spans=(nvidia("0.9", "0.12"), rocm(until="0.16")))  # fmt: skip
 needs("MW818", "grouped products of experts were for bf16",
       when={"moe_grouped_gemm": ON}, need={"bf16": ON}, spans=(nvidia(until="0.16"), rocm(until="0.16")))  # fmt: skip
-needs("MW819", "a capacity for each rank is of some dispatchers",
-      when={"moe_expert_rank_capacity_factor": ON}, need={"moe_flex_dispatcher_backend": ("hybridep", "ncclep")},
+needs("MW829", "memory is early given back where the exchange of tokens is overlapped",
+      when={"ep_overlap_early_attn_memory_release": ON}, need={"overlap_moe_expert_parallel_comm": ON},
       checked="TransformerConfig")  # fmt: skip
+needs("MW830", "the flexible dispatcher needs real ranks",
+      when={"fake_process_group": ON}, need={"moe_token_dispatcher_type": ("allgather", "alltoall")})  # fmt: skip
+
+
+@rule("MW819", "a capacity for each rank is of some dispatchers", checked="TransformerConfig")
+def rank_capacity(e: Effective) -> Iterator[Violation]:
+    factor, backend = "moe_expert_rank_capacity_factor", e.moe_flex_dispatcher_backend
+    if e.values.get(factor) is None:
+        if e.moe_paged_stash:
+            yield Violation(f"moe_paged_stash needs {factor}", ("moe_paged_stash", factor))
+    elif backend not in ("hybridep", "ncclep"):
+        message = f"{factor} does not work with moe_flex_dispatcher_backend = {backend}"
+        yield Violation(message, (factor, "moe_flex_dispatcher_backend"),
+                        choices("moe_flex_dispatcher_backend", ["hybridep", "ncclep"]))  # fmt: skip
+    elif backend == "hybridep" and not e.use_transformer_engine_op_fuser:
+        message = f"{factor} with hybridep needs use_transformer_engine_op_fuser"
+        yield Violation(message, (factor, "use_transformer_engine_op_fuser"),
+                        choices("use_transformer_engine_op_fuser", [True]))  # fmt: skip
+
+
+@rule("MW831", "layers made for inference", checked="TransformerConfig")
+def inference(e: Effective) -> Iterator[Violation]:
+    if e.transformer_impl != "inference_optimized":
+        return
+    wrong = {"normalization": e.normalization != "RMSNorm", "add_bias_linear": bool(e.add_bias_linear),
+             "add_qkv_bias": bool(e.add_qkv_bias), "apply_layernorm_1p": bool(e.apply_layernorm_1p)}  # fmt: skip
+    if e.num_experts:
+        wrong |= {"expert_tensor_parallel_size": e.layout.expert_tensor > 1,
+                  "moe_expert_capacity_factor": e.moe_expert_capacity_factor is not None,
+                  "moe_router_padding_for_quantization": bool(e.moe_router_padding_for_quantization),
+                  "moe_router_dtype": e.moe_router_dtype != "fp32", "swiglu": bool(e.swiglu)}  # fmt: skip
+    for dest in (name for name, is_wrong in wrong.items() if is_wrong):
+        message = f"transformer_impl = inference_optimized does not work with {dest} = {word(e.values.get(dest))}"
+        yield Violation(message, (dest, "transformer_impl"),
+                        choices("transformer_impl", ["transformer_engine"]))  # fmt: skip

@@ -23,14 +23,19 @@ TP = "tensor_model_parallel_size"
 PP = "pipeline_model_parallel_size"
 CP = "context_parallel_size"
 EP = "expert_model_parallel_size"
-SIZES = (TP, PP, CP, EP, "expert_tensor_parallel_size")
+COUNTED = (TP, PP, CP, EP, "expert_tensor_parallel_size", "num_layers", "hidden_size", "ffn_hidden_size",
+           "num_attention_heads", "num_query_groups", "kv_channels", "seq_length", "max_position_embeddings",
+           "make_vocab_size_divisible_by", "num_distributed_optimizer_instances", "moe_ffn_hidden_size",
+           "moe_latent_size", "tensor_parallel_num_weight_shards", "expert_tensor_parallel_num_weight_shards",
+           "num_virtual_stages_per_pipeline_rank", "num_layers_per_virtual_pipeline_stage")  # fmt: skip
+"""Of which there is at least one. Nothing can be said of a configuration without it, so this rule goes first."""
 KEY_VALUE_COPIES = (0, 16)
 """From this version on TP may also be a multiple of the key/value heads, which are then copied."""
 
 
-@rule("MW100", "parallel sizes are 1 or more", checked="nowhere: division by zero")
+@rule("MW100", "sizes are 1 or more", checked="nowhere: division by zero, or nothing to train")
 def positive(e: Effective) -> Iterator[Violation]:
-    for dest in SIZES:
+    for dest in COUNTED:
         size = e.values.get(dest)
         if size is not None and size < 1:
             yield Violation(f"{dest} = {size} is not a size", (dest,), choices(dest, [1]))
@@ -57,7 +62,8 @@ def world_size(e: Effective) -> Iterator[Violation]:
 def expert_world_size(e: Effective) -> Iterator[Violation]:
     layout = e.layout
     experts = layout.expert_tensor * layout.expert * layout.pipeline
-    if layout.expert > 1 and layout.world_size % experts and layout.data is not None:
+    is_own = layout.expert > 1 or layout.expert_tensor != layout.tensor
+    if is_own and layout.world_size % experts and layout.data is not None:
         sizes = f"{layout.expert_tensor} x {layout.expert} x {layout.pipeline}"
         legal = divisors(layout.world_size // (layout.pipeline * layout.expert_tensor), layout.expert)
         yield Violation(

@@ -9,7 +9,7 @@ from megawrap.megatron.effective import Effective
 from megawrap.megatron.rules.registry import OFF, ON, Violation, choices, needs, nvidia, rocm, rule
 
 MODULES = {**dict.fromkeys(("core_attn", "moe_act", "layernorm", "mla_up_proj", "mlp", "moe"), (0, 12)),
-           "shared_experts": (0, 13), "gdn_norm_out": (0, 19)}  # fmt: skip
+           "shared_experts": (0, 14), "gdn_norm_out": (0, 19)}  # fmt: skip
 """What can be recomputed, and since which version."""
 OFFLOADED = ("core_attn", "attn_proj", "expert_fc1", "fused_group_mlp", "moe_act", "attn_norm", "mlp_norm",
              "qkv_linear")  # fmt: skip
@@ -75,7 +75,7 @@ needs("MW363", "a whole expert layer is recomputed by itself",
       spans=(nvidia("0.16"), rocm("0.16")))  # fmt: skip
 def offloaded_layers(e: Effective) -> Iterator[Violation]:
     count, layers = e.cpu_offloading_num_layers or 0, e.num_layers
-    if layers and (count < 0 or count >= layers):
+    if layers and count >= layers:
         message = f"cpu_offloading_num_layers = {count}, and there are {layers} layers"
         yield Violation(message, ("cpu_offloading_num_layers",), choices("cpu_offloading_num_layers", [layers - 1]))
 
@@ -109,6 +109,16 @@ needs("MW366", "CUDA graphs capture layers that are not recomputed whole",
 needs("MW367", "a graph of the whole iteration cannot look for NaN",
       when={"cuda_graph_impl": ("full_iteration",)},
       need={"check_for_nan_in_loss_and_grad": OFF, "cuda_graph_modules": OFF})  # fmt: skip
+
+
+@rule("MW370", "CUDA graphs of inference go with those of training", checked="validate_args")
+def inference_graphs(e: Effective) -> Iterator[Violation]:
+    scope = e.inference_cuda_graph_scope
+    legal = ("layer", "block") if e.cuda_graph_impl == "local" else ("none",)
+    if scope is not None and scope not in legal:
+        message = f"inference_cuda_graph_scope = {scope} with cuda_graph_impl = {e.cuda_graph_impl}"
+        yield Violation(message, ("inference_cuda_graph_scope", "cuda_graph_impl"),
+                        choices("inference_cuda_graph_scope", legal))  # fmt: skip
 
 
 @rule("MW368", "CUDA graphs and expandable segments exclude each other", checked="validate_args",

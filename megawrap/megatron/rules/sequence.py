@@ -98,7 +98,7 @@ needs("MW314", "local attention is a layer specification of its own",
       when={"attention_backend": ("local",)}, need={"spec": ON})  # fmt: skip
 needs("MW315", "fused single rope was not for interleaved rotary positions",
       when={"rotary_interleaved": ON, "apply_rope_fusion": ON}, need={"rotary_interleaved": OFF},
-      checked="TransformerConfig", spans=(nvidia(until="0.13"), rocm(until="0.15")))  # fmt: skip
+      checked="TransformerConfig", spans=(nvidia(until="0.14"), rocm(until="0.15")))  # fmt: skip
 
 
 needs("MW322", "rotary positions of latent attention were not fused",
@@ -109,6 +109,51 @@ needs("MW320", "interleaved rotary positions wanted to hear of Megatron Core",
       spans=(rocm(until="0.16"),))  # fmt: skip
 needs("MW321", "multi-token prediction was not for context parallelism",
       when={"mtp_num_layers": ON}, need={"context_parallel_size": (1,)}, spans=(nvidia(until="0.14"),))  # fmt: skip
+
+
+needs("MW323", "attention that does not depend on the batch is FlashAttention",
+      when={"batch_invariant_mode": ON}, need={"attention_backend": ("flash",)},
+      checked="TransformerConfig")  # fmt: skip
+
+
+GATED_DELTA_NET = ("linear_attention_freq", "linear_conv_kernel_dim", "linear_key_head_dim", "linear_value_head_dim",
+                   "linear_num_key_heads", "linear_num_value_heads")  # fmt: skip
+
+
+@rule("MW324", "linear attention has its sizes", checked="TransformerConfig")
+def linear_attention(e: Effective) -> Iterator[Violation]:
+    if e.experimental_attention_variant != "gated_delta_net":
+        return
+    missing = [dest for dest in GATED_DELTA_NET if e.values.get(dest) is None]
+    if missing:
+        yield Violation(f"experimental_attention_variant = gated_delta_net needs {', '.join(missing)}",
+                        ("experimental_attention_variant", *missing))  # fmt: skip
+        return
+    keys, values, ranks = e.linear_num_key_heads, e.linear_num_value_heads, e.layout.tensor * e.layout.context
+    if values % keys:
+        message = f"{values} value heads of linear attention are not a multiple of {keys} key heads"
+        yield Violation(message, ("linear_num_value_heads", "linear_num_key_heads"))
+    for dest, count in (("linear_num_key_heads", keys), ("linear_num_value_heads", values)):
+        if count % ranks:
+            message = f"{dest} = {count} is not a multiple of TP x CP = {ranks}"
+            yield Violation(message, (dest,), choices(dest, multiples(ranks, count)))
+
+
+needs("MW325", "sparse attention has no fused rotary positions",
+      when={"experimental_attention_variant": ("dsa",)}, need={"apply_rope_fusion": OFF, "add_bias_linear": OFF},
+      checked="TransformerConfig")  # fmt: skip
+INFERENCE_ONLY = ("inference_fuse_tp_communication", "inference_disable_triton_nvls_kernels")
+for number, dest in zip(("MW326", "MW327"), INFERENCE_ONLY, strict=True):
+    needs(number, "inference kernels are for inference layers",
+          when={dest: ON}, need={"transformer_impl": ("inference_optimized",)},
+          checked="TransformerConfig")  # fmt: skip
+
+
+@rule("MW328", "batches of inference are cut for a pipeline", checked="validate_args")
+def inference_threshold(e: Effective) -> Iterator[Violation]:
+    key, threshold = "inference_batch_times_seqlen_threshold", e.inference_batch_times_seqlen_threshold
+    if threshold is not None and threshold > -1 and e.layout.pipeline == 1:
+        yield Violation(f"{key} = {threshold} needs PP > 1", (key, "pipeline_model_parallel_size"), choices(key, [-1]))
 
 
 @rule("MW316", "a window is two sizes", checked="nowhere: dies in the first step")

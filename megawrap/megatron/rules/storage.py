@@ -67,6 +67,20 @@ def seed(e: Effective) -> Iterator[Violation]:
         yield Violation(f"seed = {e.seed} is not greater than 0", ("seed",), choices("seed", [1234]))
 
 
+OLD_NAMES = {"batch_size": "micro_batch_size", "model_parallel_size": "tensor_model_parallel_size",
+             "warmup": "lr_warmup_fraction", "checkpoint_activations": "recompute_granularity",
+             "encoder_num_layers": "num_layers", "encoder_seq_length": "seq_length"}  # fmt: skip
+"""Arguments that Megatron still parses, only to refuse them, and what to use."""
+
+
+@rule("MW265", "arguments that are gone are not used", checked="validate_args")
+def gone(e: Effective) -> Iterator[Violation]:
+    for dest, now in OLD_NAMES.items():
+        value = e.given.get(dest)
+        if value is not None and value is not False:
+            yield Violation(f"{dest} is no longer taken: use {now}", (dest,))
+
+
 needs("MW256", "converting a checkpoint reads one and writes one",
       when={"ckpt_convert_format": ON}, need={"ckpt_convert_save": ON, "load": ON},
       checked="validate_args, initialize_megatron")  # fmt: skip

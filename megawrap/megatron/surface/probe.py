@@ -105,7 +105,7 @@ def _converter(function: Any) -> str:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, enum.Enum):
-        return int(value) if isinstance(value, int) else value.name
+        return value.name  # the word that the parser takes, of a signal too
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)  # argparse converts a default that is a string
     if isinstance(value, (list, tuple, set, range)):

@@ -15,10 +15,10 @@ class Unknown(Exception):
 
 
 def plain(value: Any) -> Any:
-    """As JSON has it: a member by its name, or by its number when it is one; infinity as the word that argparse
+    """As JSON has it: a member by its name, the word that the parser takes; infinity as the word that argparse
     converts."""
     if isinstance(value, enum.Enum):
-        return int(value) if isinstance(value, int) else value.name
+        return value.name
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, list | tuple | set | range):
