@@ -8,7 +8,10 @@ DENSE = ("model=llama2_7b", "cluster=mi300x")
 MOE = ("model=mixtral_8x7b", "parallel=ep8", "cluster=mi300x")
 TE = "dev_cap,m,n,k,trans_a,trans_b,type_a,type_b,type_d\n{},5120,32768,2880,T,N,bfloat16,bfloat16,bfloat16\n"
 OVERRIDE = "Git Version: fa9cdd18\n    transA,transB,gcnArchName,CUs\n    T,N,{}:sramecc+:xnack-,304\n"
-TUNABLEOP = "Validator,PT_VERSION,2.7.0\nValidator,GCN_ARCH_NAME,{}:sramecc+:xnack-\nGemmTunableOp_float_NN,nn_1_1_1,Default,0.1\n"
+TUNABLEOP = (
+    "Validator,PT_VERSION,2.7.0\nValidator,GCN_ARCH_NAME,{}:sramecc+:xnack-\n"
+    "GemmTunableOp_BFloat16_NN,nn_1024_1024_1024,Default,0.1\n"
+)
 NAMES = ("TE_HIPBLASLT", "HIPBLASLT_", "PYTORCH_TUNABLEOP")
 
 
