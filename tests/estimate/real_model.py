@@ -1,5 +1,5 @@
-"""Run by ``python -m megawrap.megatron.cpu``: for each JSON line on stdin, {"argv": words, "vocab_size": rows}, the number
-of parameters of the GPTModel that the installed Megatron builds from these arguments, a line each."""
+"""Run by ``python -m megawrap.megatron.cpu``: for each JSON line on stdin, {"argv": words, "vocab_size": rows}, the
+number of parameters of the GPTModel that the installed Megatron builds from these arguments, a line each."""
 
 from __future__ import annotations
 
@@ -48,7 +48,9 @@ def _without_widths(build: Any) -> Any:
     """Latent attention tells its widths, which only Transformer Engine's attention takes."""
 
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
-        build(self, *args, **{name: value for name, value in kwargs.items() if name not in ("k_channels", "v_channels")})
+        build(
+            self, *args, **{name: value for name, value in kwargs.items() if name not in ("k_channels", "v_channels")}
+        )
 
     return init
 

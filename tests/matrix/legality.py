@@ -47,7 +47,7 @@ Ids = tuple[str, ...]
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Axes:
-    """Cluster -> its configuration without a model; (group, choice, cluster) -> the keys that the choice changes there."""
+    """Cluster -> its configuration without a model; (group, choice, cluster) -> what the choice changes there."""
 
     bases: Mapping[str, Config]
     changes: Mapping[tuple[str, str, str], Changes]
@@ -84,17 +84,19 @@ def cluster_of(model: str) -> str:
 
 def axes(run: Callable[..., Any] = map) -> Axes:
     """Compose every choice once. ``run`` is a ``map``, Python's or a pool's."""
-    groups = {
-        group: [name for name in choices_of(group) if name != BASE] for group in ("model", "parallel", "precision")
-    }
-    cells = [(group, name, cluster) for group, names in {**groups, "megatron": RELEASES}.items()
-             for name in names for cluster in (GPU, CPU) if group != "model" or cluster == cluster_of(name)]  # fmt: skip
-    words = [*([f"cluster={cluster}"] for cluster in (GPU, CPU)),
-             *([f"{group}={name}", f"cluster={cluster}"] for group, name, cluster in cells)]  # fmt: skip
-    configs = list(run(composed, words))
+    choices = {group: choices_of(group) for group in ("model", "parallel", "precision")} | {"megatron": RELEASES}
+    cells = [
+        (group, name, cluster)
+        for group, names in choices.items()
+        for name in names
+        for cluster in (GPU, CPU)
+        if name != BASE and (group != "model" or cluster == cluster_of(name))
+    ]
+    without = [[f"cluster={cluster}"] for cluster in (GPU, CPU)]
+    configs = list(run(composed, [*without, *([f"{group}={name}", f"cluster={on}"] for group, name, on in cells)]))
     bases = dict(zip((GPU, CPU), configs, strict=False))
-    return Axes(bases, {cell: dict(_changes(config, bases[cell[2]])) for cell, config in
-                        zip(cells, configs[2:], strict=True)})  # fmt: skip
+    changes = {at: dict(_changes(one, bases[at[2]])) for at, one in zip(cells, configs[2:], strict=True)}
+    return Axes(bases, changes)
 
 
 def composed(words: list[str]) -> Config:
@@ -109,14 +111,13 @@ def _changes(config: Config, base: Config) -> Iterator[tuple[str, Any]]:
 
 
 def changed(config: Config, changes: Changes) -> Config:
-    """``config`` with other values at ``changes``' keys (section.option)."""
-    sections: dict[str, dict[str, Any]] = {}
+    """``config`` with other values at ``changes``' keys (section.option, or env)."""
+    sections: dict[str, Any] = {}
     for key, value in changes.items():
         section, _, name = key.partition(".")
-        sections.setdefault(section, {})[name] = value
-    return dataclasses.replace(
-        config, **{name: dataclasses.replace(getattr(config, name), **values) for name, values in sections.items()}
-    )
+        old = sections.get(section, getattr(config, section))
+        sections[section] = dataclasses.replace(old, **{name: value}) if name else value
+    return dataclasses.replace(config, **sections)
 
 
 def cell(all_: Axes, model: str, layout: str, precision: str, release: str) -> Config:

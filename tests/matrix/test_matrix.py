@@ -29,7 +29,7 @@ def test_nothing_became_legal_or_illegal_unnoticed(found):
 
 
 def test_every_model_has_a_layout_in_every_release_and_precision(found):
-    """But for fp16 and fp32 with the grouped products of experts (MW818), which the older releases have in bf16 alone."""
+    """But for fp16 and fp32 with the grouped products of experts, which the older releases have in bf16 alone."""
     without = {}
     for row in found:
         for precision in {precision for _, precision in row.cells}:
