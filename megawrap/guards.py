@@ -1,27 +1,43 @@
-"""What the file system says about a plan: inputs that are not there, tokenizers that cannot read text (MW65x)."""
+"""What the file system says about a plan (MW65x): inputs that are not there, tokenizers that cannot read text,
+checkpoints to resume from."""
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 
 from megawrap.config.sections.root import Config
 from megawrap.errors import Finding
+from megawrap.megatron.rules.check import keys_of
 from megawrap.plan import LaunchPlan
 
 # Tokenizers whose model is a file here; the others may name something on a hub.
 FILE_TOKENIZERS = ("Llama2Tokenizer", "SentencePieceTokenizer", "GPTSentencePieceTokenizer", "TikTokenizer")
 
+TRACKER = "latest_checkpointed_iteration.txt"
+"""What Megatron looks for in a folder of checkpoints."""
+
 
 def guard(plan: LaunchPlan) -> LaunchPlan:
     """The plan, its findings completed by what its input files show."""
     config = plan.composed.config
-    found = [
-        dataclasses.replace(finding, origin=plan.composed.origins.of(*finding.keys))
-        for finding in (*_data(config), *_tokenizer(config))
-    ]
-    return dataclasses.replace(plan, findings=(*plan.findings, *found)) if found else plan
+    return plan.with_findings(_data(config), _tokenizer(config), _checkpoint(plan))
+
+
+def _checkpoint(plan: LaunchPlan) -> Iterator[Finding]:
+    folder = plan.effective.load
+    if not folder or Path(folder, TRACKER).is_file():
+        return
+    what = "holds no checkpoint" if Path(folder).is_dir() else "is not there"
+    key, must = keys_of("load", plan.compiled)[0], plan.effective.exit_on_missing_checkpoint
+    if must:
+        yield Finding(
+            id="MW656", keys=(key,), message=f"{key} = {folder} {what}, and exit_on_missing_checkpoint is set"
+        )
+    else:
+        message = f"{key} = {folder} {what}: Megatron starts from scratch without a word"
+        nearest = ("megatron.args.exit_on_missing_checkpoint=true",)
+        yield Finding(id="MW655", severity="warning", keys=(key,), message=message, nearest=nearest)
 
 
 def _data(config: Config) -> Iterator[Finding]:

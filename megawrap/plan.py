@@ -7,11 +7,13 @@ needs neither a GPU nor torch.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import os
 from collections.abc import Iterable, Iterator, Mapping
 
+from megawrap.catalog import heard, unfit_silence
 from megawrap.config.compose import Composed
-from megawrap.errors import Finding
+from megawrap.errors import ConfigError, Finding
 from megawrap.estimate.parameters import total_parameters
 from megawrap.hardware.environment import Variable
 from megawrap.hardware.machine import Machine, machine
@@ -47,6 +49,12 @@ class LaunchPlan:
         """Parallel sizes, those that follow included."""
         return self.effective.layout
 
+    def with_findings(self, *more: Iterable[Finding]) -> LaunchPlan:
+        """The plan with findings added: each with the places where its keys were set, errors before warnings, without
+        the warnings that the configuration silences."""
+        found = _placed((*self.findings, *itertools.chain(*more)), self.composed)
+        return dataclasses.replace(self, findings=heard(found, self.composed.config.silence))
+
     @property
     def target_version(self) -> tuple[int, ...]:
         """Version of the target's megatron-core, as numbers; empty when it is not known."""
@@ -69,7 +77,10 @@ def build(composed: Composed, ambient: Mapping[str, str] | None = None) -> Launc
     target = resolve(config.megatron)
     compiled = compile_arguments(config, target, lambda: composed.origins)
     defaults, given = target.surface.defaults(), compiled.values()
-    where = machine(config.cluster, smallest_world(defaults | given))
+    try:
+        where = machine(config.cluster, smallest_world(defaults | given))
+    except ConfigError as unknown:
+        raise ConfigError(_placed(unknown.findings, composed)) from None
     layout = Layout.of(defaults | given, where.world_size)
     shell = os.environ if ambient is None else ambient
     around = surround(config, target, defaults | given, layout, where, shell)
@@ -85,7 +96,9 @@ def build(composed: Composed, ambient: Mapping[str, str] | None = None) -> Launc
         parameters=total_parameters(effective.values, config.model.vocab_size),
         variables=around.variables,
         steps=steps(config, target, compiled.argv(), where),
-        findings=_ordered(*check(effective, compiled, lambda: composed.origins), *_placed(around.findings, composed)),
+        findings=(),
+    ).with_findings(
+        check(effective, compiled, lambda: composed.origins), around.findings, unfit_silence(config.silence)
     )
 
 
@@ -93,11 +106,6 @@ def _placed(findings: Iterable[Finding], composed: Composed) -> Iterator[Finding
     """The findings, with the places where their keys were set."""
     for one in findings:
         yield one if one.origin else dataclasses.replace(one, origin=composed.origins.of(*one.keys))
-
-
-def _ordered(*findings: Finding) -> tuple[Finding, ...]:
-    """Errors before warnings."""
-    return tuple(sorted(findings, key=lambda one: (one.severity, one.id)))
 
 
 def core_of(target: Target) -> tuple[int, ...]:

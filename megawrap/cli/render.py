@@ -56,9 +56,8 @@ def explained(rows: Iterable[Mapping[str, Any]]) -> None:
 
 def _print_rule(row: Mapping[str, Any], console: Console) -> None:
     console.print(Text.assemble((row["rule"], "bold cyan"), f"  {row['says']}"))
-    console.print(
-        Padding(Text(f"checked by Megatron in: {row['checked']}\nseverity: {row['severity']}", "dim"), (0, 0, 0, 4))
-    )
+    lines = [f"checked by Megatron: {row['checked']}", f"severity: {row['severity']}", f"holds for: {row['holds_for']}"]
+    console.print(Padding(Text("\n".join(lines), "dim"), (0, 0, 0, 4)))
 
 
 def _print_key(row: Mapping[str, Any], console: Console) -> None:

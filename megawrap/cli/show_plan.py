@@ -14,6 +14,7 @@ from megawrap.cli.console import console
 from megawrap.config.origins import DEFAULT
 from megawrap.launchers import Command
 from megawrap.megatron.compile import Emission
+from megawrap.megatron.rules.registry import word
 from megawrap.plan import LaunchPlan
 
 
@@ -22,6 +23,8 @@ def show(plan: LaunchPlan, commands: Sequence[Command], *, everything: bool = Fa
     terminal = console()
     terminal.print(Panel(_head(plan), title=Text("plan", "bold"), border_style="cyan"))
     terminal.print(_arguments(plan, everything))
+    if plan.effective.changes:
+        terminal.print(_changes(plan))
     terminal.print(_environment(plan))
     terminal.print(_steps(commands))
     for finding in plan.findings:
@@ -70,6 +73,14 @@ def _arguments(plan: LaunchPlan, everything: bool) -> Table:
 def _set_by(plan: LaunchPlan, one: Emission) -> str:
     places = dict.fromkeys(plan.composed.origins.of(*one.keys))
     return ", ".join(one.keys[0] if place == DEFAULT else place for place in places)
+
+
+def _changes(plan: LaunchPlan) -> Table:
+    table = _table("changed by Megatron", "because")
+    for change in plan.effective.changes:
+        before = "" if change.before is None else f"{word(change.before)} "
+        table.add_row(f"{change.dest}: {before}-> {word(change.value)}", change.reason)
+    return table
 
 
 def _environment(plan: LaunchPlan) -> Table:

@@ -123,25 +123,27 @@ def _batch(e: _Draft) -> Proposal:
     data = Layout.of(e.values, e.world_size).data
     if e.global_batch_size is None and micro and data:
         yield "global_batch_size", micro * data, "one micro-batch on each data-parallel rank"
-    yield from _unset(e, eval_global_batch_size=e.global_batch_size, eval_micro_batch_size=micro)
+    yield from _unset(e, "as in training", eval_global_batch_size=e.global_batch_size, eval_micro_batch_size=micro)
 
 
-def _unset(e: _Draft, **defaults: Any) -> Proposal:
+def _unset(e: _Draft, reason: str, **defaults: Any) -> Proposal:
     for dest, value in defaults.items():
         if e.values.get(dest) is None and value is not None:
-            yield dest, value, "it follows from the others"
+            yield dest, value, reason
 
 
 def _dimensions(e: _Draft) -> Proposal:
     hidden, heads = e.hidden_size, e.num_attention_heads
     if hidden:
-        yield from _unset(e, ffn_hidden_size=int(4 * hidden * 2 / 3 / 64) * 64 if e.swiglu else 4 * hidden)
+        width = int(4 * hidden * 2 / 3 / 64) * 64 if e.swiglu else 4 * hidden
+        reason = "4 x hidden_size x 2/3, in multiples of 64, with swiglu" if e.swiglu else "4 x hidden_size"
+        yield from _unset(e, reason, ffn_hidden_size=width)
     if hidden and heads and hidden % heads == 0:
-        yield from _unset(e, kv_channels=hidden // heads)
+        yield from _unset(e, "hidden_size / num_attention_heads", kv_channels=hidden // heads)
     if e.num_experts == 0:
         yield "num_experts", None, "0 stands for a dense model"
     if e.num_experts or not e.since((0, 13), (0, 15)):
-        yield from _unset(e, moe_ffn_hidden_size=e.ffn_hidden_size)
+        yield from _unset(e, "an expert is as wide as a dense layer", moe_ffn_hidden_size=e.ffn_hidden_size)
 
 
 def _experts(e: _Draft) -> Proposal:
@@ -195,7 +197,7 @@ def _special(e: _Draft) -> Proposal:
 def _storage(e: _Draft) -> Proposal:
     if e.data_path and e.split is None:
         yield "split", "969, 30, 1", "it is not set"
-    yield from _unset(e, dataloader_type="single")
+    yield from _unset(e, "the data is read once, in order", dataloader_type="single")
     is_persistent = e.values.get("use_persistent_ckpt_worker") is not False
     if e.async_save and e.ckpt_format != "torch" and not is_persistent and e.since((0, 16), (0, 16)):
         yield "async_save", False, "use_persistent_ckpt_worker is not set"

@@ -20,6 +20,7 @@ def plan_as_dict(plan: LaunchPlan, commands: Sequence[Command], *, everything: b
         "machine": plan.machine.name,
         "gpu": dataclasses.asdict(plan.machine.gpu) if plan.machine.gpu else None,
         "argv": plan.compiled.argv(everything=everything),
+        "changes": [dataclasses.asdict(change) for change in plan.effective.changes],
         "environment": plan.environment,
         "variables": [dataclasses.asdict(variable) for variable in plan.variables.values()],
         "steps": [command_as_dict(command) for command in commands],

@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import NoReturn
 
 from megawrap.cli import help_page
-from megawrap.cli.verbs import diff, explain, importing, launch, models, plan, preflight, preprocess, surface
+from megawrap.cli.verbs import diff, explain, importing, launch, models, plan, preflight, preprocess, rules, surface
 from megawrap.errors import ConfigError, Finding, nearest
 
 
@@ -40,7 +40,7 @@ def _verb(module: ModuleType) -> Verb:
     return Verb(name, module.HELP, module.configure, module.run)
 
 
-_MODULES = (launch, plan, explain, importing, diff, preprocess, preflight, models, surface)
+_MODULES = (launch, plan, explain, importing, diff, preprocess, preflight, models, rules, surface)
 VERBS = {verb.name: verb for verb in map(_verb, _MODULES)}
 DEFAULT_VERB = "launch"
 

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import sys
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from megawrap.catalog import catalog
 from megawrap.cli import render
 from megawrap.cli.verbs import common
 from megawrap.config import schema
 from megawrap.config.compose import Composed
 from megawrap.errors import ConfigError, Finding, nearest
-from megawrap.hardware.checks import checks
-from megawrap.megatron.rules import RULES
 from megawrap.megatron.surface import resolve
 
 if TYPE_CHECKING:
@@ -49,15 +47,11 @@ def explain(name: str, composed: Composed) -> list[dict[str, Any]]:
     Raises:
         ConfigError: when there is neither.
     """
-    if name in RULES:
-        rule = RULES[name]
-        shown = {field.name: getattr(rule, field.name) for field in dataclasses.fields(rule) if field.name != "broken"}
-        return [{"rule": shown["id"], **shown}]
-    if name in checks():
-        return [{"rule": name, **checks()[name]}]
+    if name in catalog():
+        return [{"rule": name, **catalog()[name]}]
     keys = [key for key in schema.fields() if key == name or key.startswith(f"{name}.")]
     if not keys:
-        known = [*schema.fields(), *schema.sections(), *RULES, *checks()]
+        known = [*schema.fields(), *schema.sections(), *catalog()]
         message = f"{name}: there is no such key, section or rule"
         raise ConfigError(Finding(id="MW002", keys=(name,), message=message, nearest=nearest(name, known)))
     return [_row(schema.fields()[key], composed) for key in keys]

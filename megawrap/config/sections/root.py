@@ -37,3 +37,5 @@ class Config:
     run: Run = field(default_factory=Run)
     env: dict[str, str | None] = field(default_factory=dict)
     """Environment variables of every rank; your value always wins over a profile's. null: unset."""
+    silence: list[str] = field(default_factory=list)
+    """Ids of warnings that you know of and do not want to see, such as MW902. Errors cannot be silenced."""

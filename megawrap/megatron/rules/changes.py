@@ -59,11 +59,3 @@ def split(e: Effective) -> Iterator[Violation]:
     if any(change.dest == "split" for change in e.changes):
         message = "split is not set: 3 % of the documents go to validation and 0.1 % to the test"
         yield Violation(message, ("split",), choices("split", ["990,9,1"]))
-
-
-@rule("MW907", "a run that resumes says what happens without a checkpoint", checked="nowhere: it starts from scratch",
-      severity="warning")  # fmt: skip
-def missing_checkpoint(e: Effective) -> Iterator[Violation]:
-    if e.load and not e.exit_on_missing_checkpoint:
-        message = "where load has no checkpoint, Megatron starts from scratch without a word"
-        yield Violation(message, ("exit_on_missing_checkpoint", "load"), choices("exit_on_missing_checkpoint", [True]))

@@ -1,0 +1,46 @@
+"""Everything that a plan is checked for, by id: Megatron's rules, the hardware and environment, the files; and which of
+it the user does not want to hear of."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from megawrap.errors import Finding, nearest
+from megawrap.hardware.checks import checks
+from megawrap.megatron.rules import RULES
+
+_GUARDS = Path(__file__).with_name("guards.json")
+
+
+@functools.cache
+def catalog() -> dict[str, dict[str, Any]]:
+    """Id → ``id``, ``says`` (what must be so), ``checked`` (where Megatron checks it, or where the run would die),
+    ``severity`` and ``holds_for`` (releases), in order of the id."""
+    rows = [*(rule.as_dict() for rule in RULES.values()), *checks().values()]
+    rows += [{**row, "holds_for": "all releases"} for row in orjson.loads(_GUARDS.read_bytes())]
+    assert len({row["id"] for row in rows}) == len(rows), "two checks with one id"
+    return {row["id"]: row for row in sorted(rows, key=lambda row: row["id"])}
+
+
+def heard(findings: Iterable[Finding], silence: Sequence[str]) -> tuple[Finding, ...]:
+    """``findings`` without the warnings of the silenced ids, errors before warnings."""
+    kept = (one for one in findings if one.severity == "error" or one.id not in silence)
+    return tuple(sorted(kept, key=lambda one: (one.severity, one.id)))
+
+
+def unfit_silence(silence: Sequence[str]) -> Iterator[Finding]:
+    """What is wrong with a list of ids to silence: they must be of warnings."""
+    warnings = [id for id, row in catalog().items() if row["severity"] == "warning"]
+    for id in silence:
+        if id in warnings:
+            continue
+        if id in catalog():
+            message, close = f"silence: {id} is an error, and errors cannot be silenced", ()
+        else:
+            message, close = f"silence: there is no check {id}", nearest(id, warnings)
+        yield Finding(id="MW021", keys=("silence",), message=message, nearest=close)
