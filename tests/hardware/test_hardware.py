@@ -104,4 +104,5 @@ def test_a_name_that_is_no_gpu_is_a_finding_of_the_plan(planned, name, probably)
         planned("model=llama2_7b", "cluster=auto", f"cluster.gpu='{name}'")
     finding = caught.value.findings[0]
     assert (finding.id, finding.keys) == ("MW020", ("cluster.gpu",))
+    assert finding.origin[0].startswith("override cluster.gpu=")
     assert probably in finding.nearest
