@@ -52,7 +52,8 @@ def _check(differences: Sequence[Difference], terminal: Console) -> None:
     if not differences:
         terminal.print(Text("it compiles back to the same arguments and environment", "green"))
         return
-    terminal.print(Text(f"{len(differences)} come out differently", "bold red"))
+    comes = "1 comes" if len(differences) == 1 else f"{len(differences)} come"
+    terminal.print(Text(f"{comes} out differently", "bold red"))
     table = _table("argument", "before", "after")
     for one in differences:
         table.add_row(_short(one.argument), _short(one.before), _short(one.after))

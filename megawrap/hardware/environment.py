@@ -15,7 +15,8 @@ from megawrap.hardware.conditions import holds
 from megawrap.hardware.lint import known
 
 _DATA = Path(__file__).with_name("environment.json")
-_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
+# A token, not TOKENIZER_MODEL or the number of tokens in a chunk.
+_SECRET = re.compile(r"KEY|TOKEN(?![A-Z])|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
 # Which GPUs a process sees is a matter of the machine it stands on, not of the run.
 _OF_A_MACHINE = re.compile(r"\w+_VISIBLE_DEVICES")
 
@@ -51,7 +52,12 @@ def environment(
 
 def masked(variables: Mapping[str, str]) -> dict[str, str]:
     """``variables`` with the values of secrets replaced, fit to be written down."""
-    return {name: "***" if _SECRET.search(name) else value for name, value in sorted(variables.items())}
+    return {name: "***" if is_secret(name) else value for name, value in sorted(variables.items())}
+
+
+def is_secret(name: str) -> bool:
+    """Whether a variable of this name holds what nobody else may read."""
+    return _SECRET.search(name) is not None
 
 
 def _said(variable: Variable) -> str:

@@ -109,8 +109,7 @@ def import_command(command: Command, dialect: Dialect) -> Imported:
     target = dialect.target
     arguments = read_arguments(command.arguments, target)
     wanted = Wanted(arguments, target, command.placed)
-    words = " ".join([command.source, command.program or "", *(word.text for word in command.arguments)])
-    chosen = presets.choose(wanted, words)
+    chosen = presets.choose(wanted, command)
     settled = settle(chosen, dialect.overrides, wanted, arguments, target)
     settled = dataclasses.replace(settled, keys={**settled.keys, **_name(command, chosen), **dialect.keys})
     return Imported(command, dialect, arguments, chosen, settled)

@@ -12,6 +12,7 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from megawrap.config import schema
+from megawrap.importing.command import Command
 from megawrap.importing.wanted import Wanted
 
 # Groups of Megatron arguments → the keys that make a choice what it is: with another value there it is not taken.
@@ -38,21 +39,27 @@ class Choice:
     own: frozenset[str]
 
 
-def choose(wanted: Wanted, words: str) -> dict[str, str]:
-    """Group → the choice with the fewest differences, where one says more than the usual choice. Of the models that
-    fit, one whose family ``words`` name comes first: the vocabulary, which no argument tells, is then right."""
-    found = {}
-    for group in IDENTITY:
-        usual = usual_choice(group)
-        offered = _offered(group, usual, wanted)
-        order = {
-            name: (not _is_named(group, name, words), lines, _wrong(_choices(group)[name], wanted), name != usual, name)
-            for name, lines in offered.items()
-        }
-        best = min(order, key=lambda name: order[name], default=usual)
-        if best is not None and best != usual:
-            found[group] = best
-    return found
+def choose(wanted: Wanted, command: Command) -> dict[str, str]:
+    """Group → the choice with the fewest differences, where one says more than the usual choice."""
+    best = {group: _best(group, wanted, command) for group in IDENTITY}
+    return {group: choice for group, choice in best.items() if choice is not None and choice != usual_choice(group)}
+
+
+def vocabulary(wanted: Wanted, command: Command) -> int | None:
+    """Size of the vocabulary of the model that fits, which no argument tells."""
+    model = _best("model", wanted, command)
+    return _choices("model")[model].keys.get("model.vocab_size") if model is not None else None
+
+
+def _best(group: str, wanted: Wanted, command: Command) -> str | None:
+    """Of the models that fit, one whose family the command names comes first: the vocabulary is then right."""
+    usual = usual_choice(group)
+    words = " ".join([command.source, command.program or "", *(word.text for word in command.arguments)])
+    order = {
+        name: (not _is_named(group, name, words), lines, _wrong(_choices(group)[name], wanted), name != usual, name)
+        for name, lines in _offered(group, usual, wanted).items()
+    }
+    return min(order, key=lambda name: order[name], default=usual)
 
 
 def _offered(group: str, usual: str | None, wanted: Wanted) -> dict[str, int]:

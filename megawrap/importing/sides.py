@@ -12,11 +12,14 @@ import orjson
 
 from megawrap.config.compose import Composed, compose
 from megawrap.errors import ConfigError, Finding
+from megawrap.estimate.parameters import total_parameters
+from megawrap.hardware.environment import is_secret
+from megawrap.importing import presets
 from megawrap.importing.arguments import read_arguments
 from megawrap.importing.command import Word
 from megawrap.importing.examples import example
+from megawrap.importing.wanted import Wanted
 from megawrap.importing.writing import CONFIG_NAME
-from megawrap.megatron.compile import compile_arguments
 from megawrap.megatron.layout import Layout
 from megawrap.megatron.surface import Target, release
 from megawrap.plan import build
@@ -79,13 +82,13 @@ def _refuse(word: str, what: str) -> NoReturn:
 
 
 def _of_config(name: str, composed: Composed) -> Side:
-    plan = build(composed, ambient={})
+    plan, folder = build(composed, ambient={}), composed.config.run.dir
     arguments = _defaults(plan.target)
-    for one in compile_arguments(composed.config, plan.target, lambda: composed.origins).emissions:
+    for one in plan.compiled.emissions:
         origin = ", ".join(dict.fromkeys(composed.origins.of(*one.keys)))
-        arguments[one.dest] = Value(one.value, origin, one.is_default)
+        arguments[one.dest] = Value(_below(folder, one.value), origin, one.is_default)
     sizes = dataclasses.asdict(plan.layout)
-    return Side(name, "configuration", plan.target.name, arguments, plan.environment, sizes, plan.parameters)
+    return Side(name, "configuration", plan.target.name, arguments, _readable(plan.environment), sizes, plan.parameters)
 
 
 def _of_example(name: str) -> Side:
@@ -93,17 +96,22 @@ def _of_example(name: str) -> Side:
     target = Target("release", None, release(release_id))
     arguments = _read(list(command.arguments), target, name)
     ranks = command.placed["cluster.gpus_per_node"] * command.placed.get("cluster.nodes", 1)
-    sizes = dataclasses.asdict(Layout.of({dest: one.value for dest, one in arguments.items()}, ranks))
-    return Side(name, "example", release_id, arguments, command.environment, sizes, None)
+    values = {dest: one.value for dest, one in arguments.items()}
+    sizes = dataclasses.asdict(Layout.of(values, ranks))
+    wanted = Wanted(read_arguments(command.arguments, target), target, {})
+    parameters = total_parameters(values, presets.vocabulary(wanted, command))
+    return Side(name, "example", release_id, arguments, _readable(command.environment), sizes, parameters)
 
 
 def _of_plan(file: Path) -> Side:
     plan = _json(file)
     try:
         target = Target("release", plan["megatron"]["version"], release(plan["megatron"]["release"]))
-        arguments = _read([Word(word) for word in plan["argv"]], target, file.name)
+        arguments = _read([Word(word) for word in plan["argv"]], target, file.name, plan["run_dir"])
         parameters = plan["model"]["parameters"]
-        return Side(str(file), "plan", target.name, arguments, plan["environment"], plan["layout"], parameters)
+        return Side(
+            str(file), "plan", target.name, arguments, _readable(plan["environment"]), plan["layout"], parameters
+        )
     except (KeyError, TypeError):
         _refuse(str(file), "is not a plan as `megawrap plan --json` prints it")
 
@@ -111,7 +119,7 @@ def _of_plan(file: Path) -> Side:
 def _of_run(folder: Path) -> Side:
     plan, rows, environment = (_json(folder / f"{name}.json") for name in ("plan", "arguments", "environment"))
     try:
-        arguments = {dest: _row(row) for dest, row in rows.items()}
+        arguments = {dest: _row(row, plan["run_dir"]) for dest, row in rows.items()}
         variables = {**environment["ranks"], **dict.fromkeys(environment["unset"])}
         name, parameters = plan["megatron"]["name"], plan["model"]["parameters"]
         return Side(str(folder), "run", name, arguments, variables, plan["layout"], parameters)
@@ -119,8 +127,20 @@ def _of_run(folder: Path) -> Side:
         _refuse(str(folder), "is not a whole run directory")
 
 
-def _row(row: Mapping[str, Any]) -> Value:
-    return Value(row["value"], ", ".join(dict.fromkeys(row["origin"])), not row["keys"])
+def _readable(environment: Mapping[str, str | None]) -> dict[str, str | None]:
+    """Secrets masked, as in a run directory."""
+    return {name: "***" if value and is_secret(name) else value for name, value in environment.items()}
+
+
+def _below(folder: str | None, value: Any) -> Any:
+    """A path in the run directory without the directory: it is named after the time, which says nothing of the run."""
+    if folder is None or not isinstance(value, str) or not Path(value).is_relative_to(folder):
+        return value
+    return f"${{run.dir}}/{Path(value).relative_to(folder)}"
+
+
+def _row(row: Mapping[str, Any], folder: str | None) -> Value:
+    return Value(_below(folder, row["value"]), ", ".join(dict.fromkeys(row["origin"])), not row["keys"])
 
 
 def _json(file: Path) -> Any:
@@ -132,13 +152,14 @@ def _json(file: Path) -> Any:
         _refuse(str(file), f"is not JSON: {problem}")
 
 
-def _read(words: list[Word], target: Target, origin: str) -> dict[str, Value]:
+def _read(words: list[Word], target: Target, origin: str, folder: str | None = None) -> dict[str, Value]:
     read, values = read_arguments(words, target), _defaults(target)
     for dest in read.given:
-        values[dest] = Value(read.values[dest], origin, read.values[dest] == values[dest].value)
-    for one in read.unplaced:
-        flag, _, value = one.words.partition(" ")
-        values[flag] = Value(value or True, origin, False)
+        value = read.values[dest]
+        values[dest] = Value(_below(folder, value), origin, value == values[dest].value)
+    for one in (row for row in read.unplaced if row.needed):
+        flag, _, words_behind = one.words.partition(" ")
+        values[flag] = Value(words_behind or True, origin, False)
     return values
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from megawrap.errors import ConfigError, Finding
+from megawrap.hardware.environment import is_secret
 from megawrap.importing.command import Command, Unplaced, Word, needs_running
 from megawrap.importing.options import ALONE, HARMLESS, KEYS, PAIRS, READERS, SWITCHES, Found
 
@@ -31,6 +32,7 @@ def read_command(words: Sequence[Word], source: str, environment: Mapping[str, s
     found = Found(dict(environment or {}))
     rest = _first_command(words, found)
     if rest and rest[0].text.startswith("--"):
+        _leave_secrets_out(found)
         return Command(source, found.environment, {}, None, tuple(rest), tuple(found.unplaced))
     program = _before_program(rest, found)
     if program is None:
@@ -39,6 +41,7 @@ def read_command(words: Sequence[Word], source: str, environment: Mapping[str, s
         message = f"{source} starts {program.text} without any --flag: there is nothing to import"
         raise ConfigError(Finding(id="MW030", message=message))
     _finish(found, program)
+    _leave_secrets_out(found)
     return Command(source, found.environment, found.placed, program.text, tuple(rest), tuple(found.unplaced))
 
 
@@ -176,6 +179,14 @@ def _finish(found: Found, program: Word) -> None:
     if _name(program).removesuffix(".py") != OUR_PROGRAM:
         reason = f"megawrap starts {OUR_PROGRAM}.py; what this program does differently is not in the configuration"
         found.unplaced.append(Unplaced.of("program", [program], reason, needed=False))
+
+
+def _leave_secrets_out(found: Found) -> None:
+    """A key or a token is not copied into a file that others may read."""
+    reason = "a secret is not written down: export it in the shell that starts megawrap, and the ranks have it"
+    for name in [name for name, value in found.environment.items() if value and is_secret(name)]:
+        del found.environment[name]
+        found.unplaced.append(Unplaced("environment", f"{name}=***", reason))
 
 
 def _divide(found: Found, nodes: int) -> None:

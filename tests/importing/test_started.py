@@ -122,3 +122,10 @@ def test_no_flag_at_all():
     with pytest.raises(ConfigError) as refused:
         command("bash -x train.sh")
     assert refused.value.findings[0].nearest == ("--script train.sh",)
+
+
+def test_a_secret_is_not_written_down():
+    found = command(f"WANDB_API_KEY=abc HF_TOKEN= TOKENIZER_MODEL=x torchrun {TAIL}")
+    assert found.environment == {"HF_TOKEN": "", "TOKENIZER_MODEL": "x"}
+    (one,) = found.unplaced
+    assert (one.kind, one.words, one.needed) == ("environment", "WANDB_API_KEY=***", True)
