@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import yaml
 from hydra import compose as hydra_compose
 from hydra import initialize_config_module
 from hydra._internal import config_loader_impl
@@ -64,7 +65,7 @@ def compose(overrides: Sequence[str], *, config_dir: str | None = None, config_n
         try:
             tree = hydra_compose(config_name, [*map(_through_open_door, overrides)])
             config = OmegaConf.to_object(tree)
-        except (HydraException, OmegaConfBaseException) as problem:
+        except (HydraException, OmegaConfBaseException, yaml.YAMLError) as problem:
             raise ConfigError(diagnose(overrides, loader, problem)) from problem
         search_path = folders(loader)
     assert isinstance(config, Config)

@@ -39,11 +39,11 @@ def total_parameters(values: Mapping[str, Any], vocab_size: int | None) -> int |
     Counts the tensors of GPTModel in Megatron-LM core_v0.19.0 (megatron/core/models/gpt, megatron/core/transformer).
     """
     pattern = _pattern(values)
-    if pattern is None or not vocab_size:
+    positions = values.get("max_position_embeddings") if _has_positions(values) else 0
+    if pattern is None or not vocab_size or positions is None:
         return None
     hidden = int(values["hidden_size"])
     tables = 2 if values.get("untie_embeddings_and_output_weights") else 1
-    positions = values["max_position_embeddings"] if values.get("position_embedding_type") == "learned_absolute" else 0
     blocks = sum(count * _layer(values, has_experts) for has_experts, count in Counter(pattern).items())
     ahead = _depths(values) * (_layer(values, pattern[-1]) + 2 * hidden * hidden + 3 * layers.norm(values))
     return int((tables * vocab_size + positions) * hidden + blocks + layers.norm(values) + ahead)
@@ -69,6 +69,11 @@ def _pattern(values: Mapping[str, Any]) -> list[bool] | None:
         return expert_layers(values.get("moe_layer_freq"), int(values["num_layers"]))
     except ValueError:
         return None
+
+
+def _has_positions(values: Mapping[str, Any]) -> bool:
+    """Whether positions are learned, in a table of their own."""
+    return values.get("position_embedding_type") == "learned_absolute"
 
 
 def _depths(values: Mapping[str, Any]) -> int:

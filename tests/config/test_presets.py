@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from megawrap.config.compose import choices_of, compose
+from megawrap.config.models import with_model
 from megawrap.estimate.pattern import expert_layers
 
 PUBLISHED = json.loads(Path(__file__).with_name("published.json").read_text(encoding="utf-8"))
@@ -145,3 +146,8 @@ def test_gpt3(planned, name, row):
 @pytest.mark.parametrize("name", choices_of("model"))
 def test_its_tokenizer_is_a_group(name):
     assert model(name).tokenizer in choices_of("tokenizer")
+
+
+@pytest.mark.parametrize("name", choices_of("model"))
+def test_a_file_read_alone_says_the_same(name):
+    assert with_model(name).model == model(name)

@@ -180,6 +180,13 @@ def test_what_is_not_counted_is_unknown_and_not_wrong(planned, word):
     assert total_parameters({}, 32000) is None
 
 
+def test_learned_positions_without_their_number_are_unknown(planned):
+    """Megatron's default is to learn them."""
+    words = ("model.num_layers=2", "model.hidden_size=64", "model.num_attention_heads=4", "model.vocab_size=100")
+    assert planned(*words, RELEASE).parameters is None
+    assert planned(*words, "model.max_position_embeddings=8", RELEASE).parameters == 2 * (12 * 64**2 + 13 * 64) + 110 * 64
+
+
 @pytest.mark.train
 def test_counts_agree_with_megatron(planned):
     """The GPTModel that the installed Megatron builds from the same arguments, on the meta device."""
