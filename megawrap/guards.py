@@ -64,7 +64,8 @@ def _tokenizer(config: Config) -> Iterator[Finding]:
     if config.data.source in ("jsonl", "sample") and tokenizer.type == "NullTokenizer":
         message = "text needs a tokenizer, and NullTokenizer reads only numbers"
         keys = ("tokenizer.type", "data.source")
-        yield Finding(id="MW653", keys=keys, message=message, nearest=("tokenizer=llama2", "tokenizer=huggingface"))
+        fitting = tuple(f"tokenizer={name}" for name in (config.model.tokenizer or "llama2", "huggingface"))
+        yield Finding(id="MW653", keys=keys, message=message, nearest=fitting)
     if tokenizer.type in FILE_TOKENIZERS:
         if tokenizer.model is None:
             message = f"tokenizer.model is not set, and {tokenizer.type} needs its file"

@@ -46,8 +46,7 @@ def _head(plan: LaunchPlan) -> RenderableType:
     rows = Table.grid(padding=(0, 2))
     rows.add_column(style="dim")
     rows.add_column()
-    exact = f" ({plan.parameters:,})" if plan.parameters else ""
-    rows.add_row("model", f"{plan.composed.config.model.name}, {human(plan.parameters)} parameters{exact}")
+    rows.add_row("model", _model(plan))
     sizes = {"TP": layout.tensor, "PP": layout.pipeline, "CP": layout.context, "EP": layout.expert, "DP": layout.data}
     shown = " x ".join(f"{name} {size}" for name, size in sizes.items() if size != 1) or "one rank"
     rows.add_row("layout", f"{shown} on {layout.world_size} ranks: {plan.machine.name}")
@@ -60,6 +59,13 @@ def _head(plan: LaunchPlan) -> RenderableType:
     rows.add_row("Megatron", plan.target.name)
     rows.add_row("run", str(plan.composed.config.run.dir))
     return Group(rows)
+
+
+def _model(plan: LaunchPlan) -> str:
+    model, counted = plan.composed.config.model, plan.parameters
+    exact = f" ({counted:,})" if counted else ""
+    differs = f"; published: {model.parameters:,}" if counted and model.parameters not in (None, counted) else ""
+    return f"{model.name}, {human(counted)} parameters{exact}{differs}"
 
 
 def _arguments(plan: LaunchPlan, everything: bool) -> Table:

@@ -95,3 +95,17 @@ def test_a_wrong_number_is_said(listed, own):
     assert code == 0
     assert findings[0]["id"] == "MW018"
     assert findings[0]["nearest"] == [f"model.parameters={rows['mine']['parameters']}"]
+
+
+def test_a_plan_says_when_its_model_is_not_the_published_one(capsys):
+    assert main(["plan", "model=llama2_7b", "model.num_layers=4", "megatron=core-0.19.0"]) == 0
+    assert "published: 6,738,415,616" in capsys.readouterr().out
+    assert main(["plan", "model=llama2_7b", "megatron=core-0.19.0"]) == 0
+    assert "published" not in capsys.readouterr().out
+
+
+def test_text_is_offered_the_models_own_tokenizer(capsys, tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"text": "a"}\n')
+    words = ["data=jsonl", f"data.input={tmp_path}/a.jsonl", f"data.output_prefix={tmp_path}/a", "megatron=core-0.19.0"]
+    assert main(["plan", "model=qwen3_8b", *words]) == 2
+    assert "try: tokenizer=qwen3" in capsys.readouterr().err

@@ -12,6 +12,7 @@ import pytest
 
 from megawrap.config.compose import choices_of, compose
 from megawrap.config.models import with_model
+from megawrap.errors import errors
 from megawrap.estimate.pattern import expert_layers
 
 PUBLISHED = json.loads(Path(__file__).with_name("published.json").read_text(encoding="utf-8"))
@@ -151,3 +152,34 @@ def test_its_tokenizer_is_a_group(name):
 @pytest.mark.parametrize("name", choices_of("model"))
 def test_a_file_read_alone_says_the_same(name):
     assert with_model(name).model == model(name)
+
+
+BOTH = ("megatron.args.account_for_embedding_in_pipeline_split=true",
+        "megatron.args.account_for_loss_in_pipeline_split=true")  # fmt: skip
+LAST = "megatron.args.decoder_last_pipeline_num_layers"
+ADVICE = [
+    ("llama31_405b", "parallel=tp8pp4", *BOTH),
+    ("llama31_405b", "parallel=tp8pp8", *BOTH),
+    ("llama31_405b", "parallel=tp8", "parallel.pp=16", *BOTH),
+    ("qwen3_235b_a22b", "parallel=tp4pp8", *BOTH),
+    ("deepseek_v2_lite", "parallel=pp4", BOTH[0]),
+    ("deepseek_v2", "parallel=pp8", f"{LAST}=4"),
+    ("deepseek_v3", "parallel=pp4", f"{LAST}=13"),
+    ("deepseek_v3", "parallel=pp8", f"{LAST}=5"),
+    ("deepseek_v3", "parallel.pp=16", f"{LAST}=1"),
+    ("deepseek_v3", "model.mtp_num_layers=1", "model.mtp_loss_scaling_factor=0.3"),
+    ("mistral_7b", "model.window_size='(4095,0)'", "train.seq_length=8192"),
+    ("qwen3_30b_a3b", "model.moe_router_load_balancing_type=global_aux_loss"),
+]
+
+
+@pytest.mark.parametrize("words", ADVICE, ids=[" ".join(words) for words in ADVICE])
+def test_what_the_files_advise_is_legal(planned, words):
+    name, *rest = words
+    nodes = ["cluster=mi355x", "cluster.nodes=16", "train.global_batch_size=256"]
+    assert errors(planned(f"model={name}", *nodes, *rest, "megatron=core-0.19.0").findings) == []
+
+
+def test_without_the_advice_it_is_not(planned):
+    plan = planned("model=llama31_405b", "parallel=tp8pp8", "cluster=mi355x", "cluster.nodes=8", "megatron=core-0.19.0")
+    assert [finding.id for finding in errors(plan.findings)] == ["MW105"]

@@ -42,7 +42,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(invocation: Invocation) -> int:
     """List the models; exit code 2 when a file of yours is wrong."""
     options = invocation.options
-    rows, found = [], []
+    rows: list[dict[str, Any]] = []
+    found: list[Finding] = []
     for name in _wanted(options.words, choices_of("model", options.config_dir)):
         try:
             row = _row(name, with_model(name, options.config_dir))
