@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -12,9 +11,10 @@ from textwrap import dedent
 import pytest
 
 from megawrap.config.sections.place import Megatron
-from megawrap.megatron.surface import Argument, Target, release, resolve
+from megawrap.megatron.surface import Argument, Target, release, releases, resolve
 from megawrap.megatron.surface.ask import NoAnswer, ask
-from megawrap.megatron.surface.fingerprints import match, surface
+from megawrap.megatron.surface.fingerprints import match, rows
+from megawrap.megatron.surface.make_fingerprints import make
 
 ROOT = Path(__file__).parents[2]
 CHECKOUTS = [Path(one) for one in os.environ.get("MEGAWRAP_CHECKOUTS", "").split(os.pathsep) if one]
@@ -308,20 +308,16 @@ def test_checkouts_by_both_ways(checkout):
     asked, read = target(checkout, way="parser"), target(checkout, way="source")
     if asked.way != "parser":
         pytest.skip(f"{checkout}: {asked.correction.reasons}")
-    by_flags = {one.flags: one for one in read.surface.arguments}
-    differing = [one.flag for one in asked.surface.arguments if by_flags.get(one.flags) != one]
-    assert len(differing) <= 0.01 * len(asked.surface), differing
+    rows = {one.flags: one for one in asked.surface.arguments}
+    assert {one.flags: one for one in read.surface.arguments} == rows
     known = match(checkout)
-    if known is not None:
-        rows = {one.flags: one for one in asked.surface.arguments}
-        assert {one.flags: one for one in known[1].arguments} == rows
+    assert known is None or {one.flags: one for one in known.surface.arguments} == rows
 
 
-@pytest.mark.parametrize("name", ["core-0.16.1", "core-0.19.0", "main-2026-08", "rocm-2025-08", "rocm-2026-02"])
-def test_bundled_releases_are_what_their_parsers_said(name):
-    """Rows of arguments.json that are not: defaults between angle brackets, which it lacks."""
-    known = {one.flags: one for one in release(name).surface.arguments}
-    differing = [one for one in surface(name).arguments if one != known[one.flags]]
-    tokens = ["--fim-eod-token", "--fim-middle-token", "--fim-pad-token", "--fim-prefix-token", "--fim-suffix-token"]
-    assert [one.flag for one in differing] == ([] if name.startswith("rocm") else tokens)
-    assert all(json.dumps(one.default)[1] == "<" for one in differing)
+def test_every_bundled_release_but_the_one_without_a_tree_is_known_by_its_files():
+    assert {row["release"] for row in rows()} == {one.id for one in releases()} - {"rocm-2024-10"}
+
+
+def test_a_tree_with_other_arguments_gets_no_fingerprint(fork):
+    with pytest.raises(ValueError, match=r"has other arguments than core-0\.19\.0: .*--width"):
+        make("core-0.19.0", fork)

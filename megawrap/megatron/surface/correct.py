@@ -45,7 +45,7 @@ def correct(
     """
     known = fingerprints.match(root) if way is None else None
     if known is not None:
-        return Correction("fingerprint", *known)
+        return Correction("fingerprint", known, known.surface)
     start = content.combined(root, [_ARGUMENTS], _EDITION, identity(python), nearest.id, way or "")
     cached = None if refresh else _cached(root, start)
     return cached or _found_out(root, start, nearest, python, WAYS if way is None else (way,))
