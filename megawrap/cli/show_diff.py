@@ -35,14 +35,15 @@ def _head(side: Side) -> str:
 def _arguments(found: Comparison) -> Table:
     table = _table("argument")
     for row in found.arguments:
-        table.add_row(row.argument, _value(row.a), _value(row.b))
+        table.add_row(row.argument, _value(row.a, found.a), _value(row.b, found.b))
     return table
 
 
-def _value(value: Value) -> Text:
+def _value(value: Value, side: Side) -> Text:
     if value.origin == NO_ARGUMENT:
         return Text("-", "dim")
-    origin = "default" if value.origin == MEGATRONS_DEFAULT else value.origin
+    # An example run says every value itself: that stands in the head.
+    origin = {MEGATRONS_DEFAULT: "default", side.name: ""}.get(value.origin, value.origin)
     return Text.assemble(f"{value.value}", (f"  {origin}", "dim"))
 
 
@@ -55,6 +56,7 @@ def _pairs(title: str, pairs: Any) -> Table:
 
 def _table(first: str) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for name in (first, "A", "B"):
+    table.add_column(first, no_wrap=True)
+    for name in ("A", "B"):
         table.add_column(name, overflow="fold")
     return table

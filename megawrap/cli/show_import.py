@@ -52,12 +52,15 @@ def _check(differences: Sequence[Difference], terminal: Console) -> None:
     if not differences:
         terminal.print(Text("it compiles back to the same arguments and environment", "green"))
         return
-    comes = "1 comes" if len(differences) == 1 else f"{len(differences)} come"
-    terminal.print(Text(f"{comes} out differently", "bold red"))
+    changed = [one for one in differences if not one.is_lost]
+    lost = len(differences) - len(changed)
+    said = [f"{lost} not placed"] * bool(lost) + [f"{len(changed)} with another value"] * bool(changed)
+    terminal.print(Text(f"it does not compile back to the same: {', '.join(said)}", "bold red"))
     table = _table("argument", "before", "after")
-    for one in differences:
+    for one in changed:
         table.add_row(_short(one.argument), _short(one.before), _short(one.after))
-    terminal.print(table)
+    if table.row_count:
+        terminal.print(table)
 
 
 def _table(*names: str) -> Table:

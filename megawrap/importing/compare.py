@@ -66,10 +66,15 @@ def compare(a: Side, b: Side) -> Comparison:
 
 def _arguments(dest: str, a: Side, b: Side) -> Row | None:
     first, second = a.arguments.get(dest, ABSENT), b.arguments.get(dest, ABSENT)
-    if first.value == second.value:
+    if _plain(first.value) == _plain(second.value):
         return None
     is_untold = ABSENT in (first, second) and first.is_default and second.is_default
     return None if is_untold else Row(dest, first, second)
+
+
+def _plain(value: Any) -> Any:
+    """Newer releases take a list where older ones took one value."""
+    return value[0] if isinstance(value, list) and len(value) == 1 else value
 
 
 def _described(side: Side) -> dict[str, Any]:

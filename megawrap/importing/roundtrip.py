@@ -8,7 +8,7 @@ from typing import Any
 
 from megawrap.config.compose import Composed, compose
 from megawrap.importing.arguments import Arguments
-from megawrap.importing.command import Command
+from megawrap.importing.command import Command, Unplaced
 from megawrap.megatron.compile import compile_arguments
 from megawrap.megatron.surface import Target
 from megawrap.megatron.surface.parser import parse
@@ -16,15 +16,17 @@ from megawrap.megatron.surface.parser import parse
 
 @dataclasses.dataclass(frozen=True)
 class Difference:
-    """One argument or variable with its value in the original command and in the compiled configuration."""
+    """One argument or variable with its value in the original command and in the compiled configuration. ``is_lost``:
+    it could not be placed."""
 
     argument: str
     before: Any
     after: Any
+    is_lost: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         """The JSON form, documented in docs/json.md."""
-        return dataclasses.asdict(self)
+        return {"argument": self.argument, "before": self.before, "after": self.after}
 
 
 def differences(command: Command, arguments: Arguments, target: Target, folder: str, name: str) -> list[Difference]:
@@ -37,8 +39,13 @@ def differences(command: Command, arguments: Arguments, target: Target, folder: 
         if before != after.get(dest)
     ]
     lost = [one for one in (*arguments.unplaced, *command.unplaced) if one.kind in ("argument", "environment")]
-    found += [Difference(one.words, one.words, None) for one in lost if one.needed]
-    return [*found, *_variables(command.environment, composed)]
+    return [*found, *(_lost(one) for one in lost if one.needed), *_variables(command.environment, composed)]
+
+
+def _lost(one: Unplaced) -> Difference:
+    """A flag and its words, a variable and its value, or words alone."""
+    name, _, value = one.words.partition("=" if one.kind == "environment" else " ")
+    return Difference(name, value or name, None, is_lost=True)
 
 
 def _variables(environment: Mapping[str, str | None], composed: Composed) -> list[Difference]:

@@ -25,6 +25,7 @@ class Variables:
         self.scalars: dict[str, Text] = {name: (Fragment(value, 0),) for name, value in given.items()}
         self.arrays: dict[str, list[Text]] = {}
         self.arguments: list[Text] = [(Fragment(value, 0),) for value in arguments]
+        self._has_arguments = bool(arguments)
         self.exported: set[str] = set(given)
         self.unset: set[str] = set()
         self.maybe: dict[str, int] = {}
@@ -135,7 +136,7 @@ class Variables:
         return self.arrays.get(name, [self.scalars[name]] if name in self.scalars else None)
 
     def _without_arguments(self, name: str, line: int) -> None:
-        if not self.arguments and line:
+        if not (self._has_arguments or self.arguments) and line:
             self.assumed.setdefault(name, line)
 
     def _value(self, name: str, index: str | None) -> Text | None:

@@ -21,7 +21,7 @@ def test_a_flag_of_another_release_says_since_when_and_which_release_has_all():
     assert "exists only in rocm's fork" in one.arguments.unplaced[0].reason
     assert one.arguments.having_all[0] == "rocm-2026-02"
     assert told(one) == [
-        "--attention-sink-k 0: '--attention-sink-k 0' -> None",
+        "--attention-sink-k: '0' -> None",
         "--log-batch-size-to-tensorboard: '--log-batch-size-to-tensorboard' -> None",
     ]
 

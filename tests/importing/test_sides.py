@@ -86,6 +86,12 @@ def test_an_example_run():
     assert found.a.layout["world_size"] == 8
 
 
+def test_a_list_of_one_is_that_one():
+    found = compare(side("example:rocm25-mixtral-8x7B"), side("example:rocm26-mixtral-8x7B"))
+    assert found.b.arguments["moe_aux_loss_coeff"].value == [0.01]
+    assert "moe_aux_loss_coeff" not in {row.argument for row in found.arguments}
+
+
 def test_every_example_run_is_a_side():
     for name in names():
         one = side(f"example:{name}")
