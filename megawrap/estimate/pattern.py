@@ -23,7 +23,7 @@ def expert_layers(frequency: int | str | list[int] | None, num_layers: int) -> l
     Raises:
         ValueError: when it says neither, or a list has other numbers or another length than ``num_layers``.
     """
-    value = _read(frequency) if isinstance(frequency, str) else 1 if frequency is None else frequency
+    value = read_pattern(frequency) if isinstance(frequency, str) else 1 if frequency is None else frequency
     if isinstance(value, int) and not isinstance(value, bool) and value > 0:
         return [layer % value == 0 for layer in range(num_layers)]
     if not isinstance(value, list) or any(flag not in (0, 1) for flag in value):
@@ -33,7 +33,12 @@ def expert_layers(frequency: int | str | list[int] | None, num_layers: int) -> l
     return [flag == 1 for flag in value]
 
 
-def _read(words: str) -> int | list[int]:
+def read_pattern(words: str) -> int | list[int]:
+    """``"2"`` → 2, ``"([0]*1+[1]*3)"`` → ``[0, 1, 1, 1]``.
+
+    Raises:
+        ValueError: for anything else.
+    """
     if "[" not in words:
         return int(words)
     if not _ALPHABET.fullmatch(words):

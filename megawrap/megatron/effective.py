@@ -204,7 +204,7 @@ def _storage(e: _Draft) -> Proposal:
     if e.moe_use_upcycling:
         yield "no_load_optim", True, "upcycled weights have no optimizer state"
         yield "no_load_rng", True, "upcycled weights have no random state"
-    if e.skip_train and e.since((0, 17), (0, 17)):
+    if e.skip_train and not e.perform_rl_step and e.since((0, 16), (0, 16)):
         yield "no_load_optim", True, "nothing is trained"
 
 

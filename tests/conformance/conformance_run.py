@@ -15,18 +15,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from conformance_cases import Case, cases
+from conformance_ours import ours
 from conformance_singles import singles
 
-from megawrap.config.origins import Origins
 from megawrap.config.sections.root import Config
-from megawrap.errors import ConfigError, Finding, errors
-from megawrap.megatron.compile import compile_arguments
-from megawrap.megatron.effective import Effective
+from megawrap.errors import Finding
 from megawrap.megatron.oracle import Oracle, Verdict
-from megawrap.megatron.rules import check
 from megawrap.megatron.rules.registry import RULES
 from megawrap.megatron.surface import Target, resolve
-from megawrap.plan import core_of
 
 MOST_OVER = 0.01
 SETTLED = ("sequence_parallel", "expert_tensor_parallel_size", "global_batch_size", "num_experts", "ffn_hidden_size",
@@ -77,26 +73,6 @@ def judge(one: Case, target: Target, oracle: Oracle) -> Judged:
             if dest in values and verdict.values[dest] != getattr(values[dest], "name", values[dest])
         )
     return Judged(one, tuple(argv), tuple(findings), verdict, unsettled)
-
-
-def ours(one: Case, target: Target) -> tuple[list[Finding], list[str], dict[str, object]]:
-    """What we find wrong, the words for Megatron, and the values that it is to work with."""
-    config = Config()
-    given = dict(one.arguments)
-    for name, dest in (("tp", "tensor"), ("pp", "pipeline")):
-        setattr(config.parallel, name, given.pop(f"{dest}_model_parallel_size", 1))
-    config.parallel.cp = given.pop("context_parallel_size", 1)
-    config.parallel.ep = given.pop("expert_model_parallel_size", 1)
-    config.precision.dtype = "fp32"  # bf16 and fp16 are among the arguments
-    config.megatron.args = given
-    nowhere = Origins({})
-    try:
-        compiled = compile_arguments(config, target, lambda: nowhere)
-    except ConfigError as refused:
-        return list(refused.findings), [word for key, value in given.items() for word in (key, str(value))], {}
-    effective = Effective.of(target.surface.defaults(), compiled.values(), one.world_size, target.release.fork,
-                             core_of(target), one.environment)  # fmt: skip
-    return errors(check(effective, compiled, lambda: nowhere)), compiled.argv(), dict(effective.values)
 
 
 def run(target: Target, oracle: Oracle, drawn: Iterable[Case]) -> list[Judged]:

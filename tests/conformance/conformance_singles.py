@@ -53,13 +53,14 @@ BASES: dict[str, Arguments] = {
     "dense": DENSE,
     "split": {**DENSE, "tensor_model_parallel_size": 2, "sequence_parallel": True, "pipeline_model_parallel_size": 2},
     "experts": {**DENSE, **EXPERTS},
+    "latent": {**DENSE, "multi_latent_attention": True},
 }
 WORLD_SIZE = 8
 NEVER = frozenset({
     # These end the process, read files, or look at the machine.
     "help", "yaml_cfg", "config_logger_dir", "exit_on_missing_checkpoint", "use_checkpoint_args", "load",
     "data_args_path", "per_split_data_args_path", "spec", "straggler_ctrlr_port",
-    "enable_msc",  # a package that the machine has or has not
+    "enable_msc", "rl_offload_kv_cache_during_training",  # packages that the machine has or has not
 })  # fmt: skip
 
 

@@ -236,10 +236,11 @@ def _micro_batches(args: Any) -> None:
     from megatron.core import num_microbatches_calculator as calculator
 
     calculator.destroy_num_microbatches_calculator()
-    calculator.init_num_microbatches_calculator(
-        1, getattr(args, "rampup_batch_size", None), args.global_batch_size, args.micro_batch_size,
-        args.data_parallel_size, getattr(args, "decrease_batch_size_if_needed", False),
-    )  # fmt: skip
+    start = calculator.init_num_microbatches_calculator
+    sizes = ("rampup_batch_size", "global_batch_size", "micro_batch_size", "data_parallel_size",
+             "decrease_batch_size_if_needed", "step_batch_size_schedule", "seq_length")  # fmt: skip
+    named = set(inspect.signature(start).parameters)
+    start(rank=1, **{name: getattr(args, name, None) for name in sizes if name in named})
 
 
 def _scheduler(args: Any) -> None:

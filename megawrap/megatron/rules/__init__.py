@@ -5,6 +5,7 @@ from megawrap.megatron.rules import (
     batch,
     changes,
     experts,
+    growth,
     parallel,
     pipeline,
     precision,
@@ -17,6 +18,6 @@ from megawrap.megatron.rules.check import check
 from megawrap.megatron.rules.registry import RULES, Rule
 
 __all__ = [
-    "RULES", "Rule", "activation", "batch", "changes", "check", "experts", "parallel", "pipeline", "precision",
-    "recompute", "sequence", "sharding", "storage",
+    "RULES", "Rule", "activation", "batch", "changes", "check", "experts", "growth", "parallel", "pipeline",
+    "precision", "recompute", "sequence", "sharding", "storage",
 ]  # fmt: skip

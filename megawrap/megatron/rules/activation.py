@@ -3,6 +3,7 @@ Megatron-LM core_v0.19.0."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from megawrap.megatron.effective import Effective
@@ -27,16 +28,41 @@ needs("MW383", "Transformer Engine's activation comes without a fused bias",
 needs("MW389", "Transformer Engine has GeLU, SiLU and ReLU",
       when={"use_te_activation_func": ON}, need={"squared_relu": OFF, "quick_geglu": OFF},
       checked="TransformerConfig")  # fmt: skip
-needs("MW384", "cross entropy is fused by Megatron's own kernel",
-      when={"cross_entropy_loss_fusion": ON}, need={"cross_entropy_fusion_impl": ("native", "linear")},
-      spans=(nvidia("0.18"),))  # fmt: skip
 
 
-@rule("MW390", "Xavier initialization is not to be had", checked="TransformerConfig")
-def xavier(e: Effective) -> Iterator[Violation]:
-    if e.init_method_xavier_uniform:
-        message = "init_method_xavier_uniform dies in every release: the model's configuration does not know it"
-        yield Violation(message, ("init_method_xavier_uniform",), choices("init_method_xavier_uniform", [False]))
+@rule("MW384", "cross entropy is fused by Megatron's own kernel", checked="validate_args", spans=(nvidia("0.18"),))
+def cross_entropy(e: Effective) -> Iterator[Violation]:
+    if e.cross_entropy_loss_fusion and e.cross_entropy_fusion_impl not in ("native", "linear"):
+        message = (
+            f"cross_entropy_loss_fusion does not work with cross_entropy_fusion_impl = {e.cross_entropy_fusion_impl}"
+        )
+        yield Violation(message, ("cross_entropy_fusion_impl", "cross_entropy_loss_fusion"),
+                        choices("cross_entropy_fusion_impl", ["native"]))  # fmt: skip
+
+
+UNKNOWN_TO_THE_MODEL = ("init_method_xavier_uniform", "disable_te_fused_rope")
+
+
+@rule("MW390", "arguments that the model's configuration does not know are not used", checked="TransformerConfig")
+def unknown_to_the_model(e: Effective) -> Iterator[Violation]:
+    for dest in UNKNOWN_TO_THE_MODEL:
+        if e.values.get(dest):
+            message = f"{dest} dies in every release that has it: the model's configuration does not know it"
+            yield Violation(message, (dest,), choices(dest, [False]))
+
+
+@rule("MW391", "SwiGLU is clamped in experts only", checked="TransformerConfig", spans=(nvidia("0.20"),))
+def clamp(e: Effective) -> Iterator[Violation]:
+    limit, key = e.activation_func_clamp_value, "activation_func_clamp_value"
+    if limit is None or not e.swiglu:
+        return
+    if not (math.isfinite(limit) and limit > 0):
+        yield Violation(f"{key} = {limit} is not above 0", (key,))
+    if not e.num_experts:
+        yield Violation(f"{key} with swiglu is for models with experts", (key, "num_experts"))
+    for dest in ("glu_linear_offset", "use_te_activation_func"):
+        if e.values.get(dest):
+            yield Violation(f"{key} with swiglu does not work with {dest}", (key, dest))
 
 
 @rule("MW385", "fused activations are GeLU and SiLU", checked="TransformerConfig")

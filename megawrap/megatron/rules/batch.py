@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from megawrap.megatron.effective import Effective
-from megawrap.megatron.rules.registry import OFF, ON, Violation, choices, multiples, needs, nvidia, rocm, rule
+from megawrap.megatron.rules.registry import OFF, ON, Violation, choices, multiples, needs, nvidia, rule
 
 REQUIRED = ("num_layers", "hidden_size", "num_attention_heads", "max_position_embeddings", "seq_length",
             "micro_batch_size", "lr", "tokenizer_type")  # fmt: skip
 
 
-@rule("MW201", "the arguments without which nothing can be trained", checked="validate_args")
+@rule("MW201", "the arguments without which nothing can be trained", checked="validate_args, OptimizerParamScheduler")
 def required(e: Effective) -> Iterator[Violation]:
     for dest in REQUIRED:
         if e.values.get(dest) is None:
             yield Violation(f"{dest} is not set", (dest,))
 
 
-@rule("MW202", "the global batch is a multiple of micro batch x DP", checked="num_microbatches_calculator")
+@rule(
+    "MW202", "the global batch is a multiple of micro batch x DP", checked="validate_args, num_microbatches_calculator"
+)
 def global_batch(e: Effective) -> Iterator[Violation]:
     batch, micro, data = e.global_batch_size, e.micro_batch_size, e.layout.data
     if not (batch and micro and data) or batch < 1 or batch % (micro * data) == 0:
@@ -126,32 +128,6 @@ def validation_batch(e: Effective) -> Iterator[Violation]:
         )
 
 
-RAMP_UP = (nvidia(until="0.18"), rocm())
-"""From 0.18 on NVIDIA's releases ignore it (MW905)."""
-
-
-@rule("MW211", "a growing batch grows in whole steps", checked="num_microbatches_calculator", spans=RAMP_UP)
-def ramp_up(e: Effective) -> Iterator[Violation]:
-    ramp, key = e.rampup_batch_size, "rampup_batch_size"
-    if not ramp:
-        return
-    if len(ramp) != 3:
-        yield Violation(f"{key} takes three numbers (start, increment, samples), not {len(ramp)}", (key,))
-        return
-    start, increment, samples = (int(one) for one in ramp)
-    batch, micro, data = e.global_batch_size, e.micro_batch_size, e.layout.data
-    if not (batch and micro and data):
-        return
-    if start < 1 or increment < 1 or samples < 0 or start > batch or (batch - start) % increment:
-        message = f"{key} {start} {increment} {samples} does not reach global_batch_size = {batch} in whole steps"
-        yield Violation(message, (key, "global_batch_size"))
-        return
-    wrong = [one for one in range(start, batch + 1, increment) if one % (micro * data)]
-    if wrong:
-        message = f"{key} passes a batch of {wrong[0]}, which is not a multiple of {micro} x {data} = {micro * data}"
-        yield Violation(message, (key, "micro_batch_size"))
-
-
 @rule("MW212", "steps or samples, not both", checked="validate_args")
 def one_unit(e: Effective) -> Iterator[Violation]:
     if e.skip_train or bool(e.train_iters) == bool(e.train_samples):
@@ -206,11 +182,3 @@ def memory_log(e: Effective) -> Iterator[Violation]:
 needs("MW216", "the learning-rate schedule is either the checkpoint's or yours",
       when={"override_opt_param_scheduler": ON}, need={"use_checkpoint_opt_param_scheduler": OFF},
       checked="OptimizerParamScheduler")  # fmt: skip
-needs("MW217", "a batch that grows by steps takes no global batch",
-      when={"step_batch_size_schedule": ON}, need={"decrease_batch_size_if_needed": OFF})  # fmt: skip
-
-
-@rule("MW218", "a growing batch is counted in samples", checked="validate_args", spans=RAMP_UP)
-def ramp_up_in_samples(e: Effective) -> Iterator[Violation]:
-    if e.rampup_batch_size and e.train_iters and not e.skip_train:
-        yield Violation("rampup_batch_size takes train_samples, not train_iters", ("rampup_batch_size", "train_iters"))

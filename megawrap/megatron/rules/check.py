@@ -52,4 +52,4 @@ def _settable(dest: str) -> Iterator[str]:
 
 
 def _word(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return str(value).lower() if isinstance(value, bool) else "null" if value is None else str(value)

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from megawrap.estimate.pattern import expert_layers
 from megawrap.megatron.effective import Effective
 from megawrap.megatron.rules.parallel import EP
 from megawrap.megatron.rules.registry import (
     OFF,
     ON,
+    SET,
     Violation,
     choices,
     divisors,
@@ -144,14 +146,17 @@ def biases(e: Effective) -> Iterator[Violation]:
 
 @rule("MW810", "experts and dense layers follow a pattern of the layers", checked="nowhere: dies when it is built")
 def pattern(e: Effective) -> Iterator[Violation]:
-    freq = e.moe_layer_freq
-    if e.num_experts and isinstance(freq, list) and e.num_layers and len(freq) != e.num_layers:
-        message = f"moe_layer_freq says {len(freq)} layers, and num_layers = {e.num_layers}"
-        yield Violation(message, ("moe_layer_freq", "num_layers"))
+    if not (e.num_experts and e.num_layers):
+        return
+    try:
+        expert_layers(e.moe_layer_freq, e.num_layers)
+    except ValueError as problem:
+        yield Violation(f"moe_layer_freq = {problem}", ("moe_layer_freq", "num_layers"))
 
 
-GROUPED = ("moe_single_grouped_weight", "moe_single_grouped_bias")
-for number, dest in zip(("MW824", "MW825"), GROUPED, strict=True):
+GROUPED = {"MW824": "moe_single_grouped_weight", "MW825": "moe_single_grouped_bias",
+           "MW832": "moe_use_grouped_tensor"}  # fmt: skip
+for number, dest in GROUPED.items():
     needs(number, "one weight for all experts of a rank is for their grouped product",
           when={dest: ON}, need={"moe_grouped_gemm": ON}, checked="TransformerConfig")  # fmt: skip
 needs("MW826", "one weight for all experts of a rank is for Transformer Engine's fused operations",
@@ -211,9 +216,10 @@ def overlap(e: Effective) -> Iterator[Violation]:
 
 needs("MW815", "weight gradients wait for the exchange of tokens",
       when={"delay_wgrad_compute": ON},
-      need={"transformer_impl": ("transformer_engine",), "overlap_moe_expert_parallel_comm": ON})  # fmt: skip
+      need={"transformer_impl": ("transformer_engine",), "overlap_moe_expert_parallel_comm": ON},
+      checked="validate_args, TransformerConfig")  # fmt: skip
 needs("MW823", "a limited capacity was for one dispatcher",
-      when={"moe_expert_capacity_factor": ON}, need={"moe_token_dispatcher_type": ("alltoall", "alltoall_seq")},
+      when={"moe_expert_capacity_factor": SET}, need={"moe_token_dispatcher_type": ("alltoall", "alltoall_seq")},
       checked="TransformerConfig", spans=(nvidia(until="0.12"), rocm(until="0.15")))  # fmt: skip
 needs("MW820", "late weight gradients were not for overlapped reduction",
       when={"delay_wgrad_compute": ON}, need={"overlap_grad_reduce": OFF}, spans=(nvidia(until="0.14"),))  # fmt: skip
@@ -234,6 +240,11 @@ needs("MW817", "experts were given no layer specification of one's own",
       when={"num_experts": ON}, need={"spec": OFF}, spans=(nvidia("0.9", "0.12"), rocm(until="0.16")))  # fmt: skip
 needs("MW818", "grouped products of experts were for bf16",
       when={"moe_grouped_gemm": ON}, need={"bf16": ON}, spans=(nvidia(until="0.16"), rocm(until="0.16")))  # fmt: skip
+SENT_IN_FP8 = {"MW833": "moe_dispatch_fwd_dtype", "MW834": "moe_combine_bwd_dtype"}
+for number, dest in SENT_IN_FP8.items():
+    needs(number, "tokens travel in fewer bits with NCCL's expert parallelism",
+          when={dest: ("mxfp8",)}, need={"moe_flex_dispatcher_backend": ("ncclep",)},
+          checked="TransformerConfig")  # fmt: skip
 needs("MW829", "memory is early given back where the exchange of tokens is overlapped",
       when={"ep_overlap_early_attn_memory_release": ON}, need={"overlap_moe_expert_parallel_comm": ON},
       checked="TransformerConfig")  # fmt: skip
@@ -257,13 +268,13 @@ def rank_capacity(e: Effective) -> Iterator[Violation]:
                         choices("use_transformer_engine_op_fuser", [True]))  # fmt: skip
 
 
-@rule("MW831", "layers made for inference", checked="TransformerConfig")
+@rule("MW831", "layers made for inference", checked="TransformerConfig", spans=(nvidia("0.16"),))
 def inference(e: Effective) -> Iterator[Violation]:
     if e.transformer_impl != "inference_optimized":
         return
     wrong = {"normalization": e.normalization != "RMSNorm", "add_bias_linear": bool(e.add_bias_linear),
              "add_qkv_bias": bool(e.add_qkv_bias), "apply_layernorm_1p": bool(e.apply_layernorm_1p)}  # fmt: skip
-    if e.num_experts:
+    if e.num_experts and e.core >= (0, 17):
         wrong |= {"expert_tensor_parallel_size": e.layout.expert_tensor > 1,
                   "moe_expert_capacity_factor": e.moe_expert_capacity_factor is not None,
                   "moe_router_padding_for_quantization": bool(e.moe_router_padding_for_quantization),

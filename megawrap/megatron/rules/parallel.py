@@ -27,13 +27,14 @@ COUNTED = (TP, PP, CP, EP, "expert_tensor_parallel_size", "num_layers", "hidden_
            "num_attention_heads", "num_query_groups", "kv_channels", "seq_length", "max_position_embeddings",
            "make_vocab_size_divisible_by", "num_distributed_optimizer_instances", "moe_ffn_hidden_size",
            "moe_latent_size", "tensor_parallel_num_weight_shards", "expert_tensor_parallel_num_weight_shards",
-           "num_virtual_stages_per_pipeline_rank", "num_layers_per_virtual_pipeline_stage")  # fmt: skip
+           "num_virtual_stages_per_pipeline_rank", "num_layers_per_virtual_pipeline_stage",
+           "gdp_num_householder")  # fmt: skip
 """Of which there is at least one. Nothing can be said of a configuration without it, so this rule goes first."""
 KEY_VALUE_COPIES = (0, 16)
 """From this version on TP may also be a multiple of the key/value heads, which are then copied."""
 
 
-@rule("MW100", "sizes are 1 or more", checked="nowhere: division by zero, or nothing to train")
+@rule("MW100", "sizes are 1 or more", checked="initialize_model_parallel, TransformerConfig: division by zero")
 def positive(e: Effective) -> Iterator[Violation]:
     for dest in COUNTED:
         size = e.values.get(dest)
@@ -156,7 +157,7 @@ def sequence_parallel_alone(e: Effective) -> Iterator[Violation]:
         yield Violation(message, ("sequence_parallel",), choices("sequence_parallel", [False]))
 
 
-@rule("MW111", "EP > 1 with TP > 1 needs sequence parallelism", checked="the first forward pass")
+@rule("MW111", "EP > 1 with TP > 1 needs sequence parallelism", checked="nowhere: dies in the first forward pass")
 def expert_sequence_parallel(e: Effective) -> Iterator[Violation]:
     if e.layout.expert > 1 and e.layout.tensor > 1 and not e.sequence_parallel:
         message = f"EP = {e.layout.expert} and TP = {e.layout.tensor} without sequence parallelism"
@@ -221,7 +222,7 @@ def context_communication(e: Effective) -> Iterator[Violation]:
         yield Violation(message, ("cp_comm_type", "num_layers"))
 
 
-@rule("MW117", "weights are split into a multiple of TP", checked="ModelParallelConfig")
+@rule("MW117", "weights are split into a multiple of TP", checked="validate_args")
 def weight_shards(e: Effective) -> Iterator[Violation]:
     pairs = (("tensor_parallel_num_weight_shards", e.layout.tensor),
              ("expert_tensor_parallel_num_weight_shards", e.layout.expert_tensor))  # fmt: skip
@@ -256,6 +257,22 @@ def optimizer_instances(e: Effective) -> Iterator[Violation]:
                             choices("num_distributed_optimizer_instances", divisors(size, instances)))  # fmt: skip
 
 
+ENCODER = ("encoder_tensor_model_parallel_size", "encoder_pipeline_model_parallel_size",
+           "pipeline_model_parallel_split_rank")  # fmt: skip
+
+
+@rule("MW122", "a model without an encoder gives it no ranks", checked="validate_args",
+      spans=(nvidia(until="0.14"), rocm(until="0.15")))  # fmt: skip
+def encoder(e: Effective) -> Iterator[Violation]:
+    for dest in ENCODER:
+        if e.given.get(dest):
+            message = f"{dest} = {e.given[dest]} is for models with an encoder and a decoder"
+            yield Violation(message, (dest,), choices(dest, [None]))
+
+
+needs("MW123", "ranks are counted TP first, then PP, without experts and context parallelism",
+      when={"use_tp_pp_dp_mapping": ON}, need={CP: (1,), EP: (1,)},
+      spans=(nvidia(until="0.11"), rocm(until="0.15")))  # fmt: skip
 needs("MW120", "latent attention with TP needs sequence parallelism in older releases",
       when={"multi_latent_attention": ON, TP: tuple(range(2, 129))}, need={"sequence_parallel": ON},
       spans=(nvidia(until="0.16"), rocm(until="0.16")))  # fmt: skip

@@ -152,10 +152,28 @@ def layout(e: Effective) -> Iterator[Violation]:
 
 needs("MW137", "weight gradients of the embedding can only be deferred in a pipeline",
       when={"defer_embedding_wgrad_compute": ON}, need={PP: tuple(range(2, 129)), "gradient_accumulation_fusion": ON},
-      checked="ModelParallelConfig")  # fmt: skip
+      checked="TransformerConfig")  # fmt: skip
 needs("MW138", "warm-up and flush overlap only when point-to-point communication does",
       when={"overlap_p2p_comm_warmup_flush": ON}, need={"overlap_p2p_comm": ON},
-      checked="ModelParallelConfig")  # fmt: skip
+      checked="TransformerConfig")  # fmt: skip
+
+
+@rule("MW144", "an embedding alone in a stage leaves stages for the layers", checked="validate_args",
+      spans=(nvidia(until="0.11"), rocm(until="0.15")))  # fmt: skip
+def embedding_alone(e: Effective) -> Iterator[Violation]:
+    left = e.layout.pipeline - 1
+    if e.standalone_embedding_stage and (left < 1 or (e.num_layers or 0) % left):
+        message = (
+            f"standalone_embedding_stage leaves {left} of PP = {e.layout.pipeline} stages for {e.num_layers} layers"
+        )
+        yield Violation(message, ("standalone_embedding_stage", PP), choices("standalone_embedding_stage", [False]))
+
+
+needs("MW142", "several residual streams are not sent between stages",
+      when={"enable_mhc_connections": ON}, need={PP: (1,)}, checked="TransformerConfig")  # fmt: skip
+needs("MW143", "layers were offloaded to the CPU only without a pipeline and without recomputation",
+      when={"cpu_offloading": ON}, need={PP: (1,), "recompute_granularity": OFF}, checked="TransformerConfig",
+      spans=(nvidia(until="0.16"), rocm(until="0.16")))  # fmt: skip
 needs("MW139", "layers are offloaded to the CPU only without a pipeline and without recomputation",
       when={"cpu_offloading_num_layers": ON}, need={PP: (1,), "recompute_granularity": OFF},
       checked="TransformerConfig", spans=(nvidia("0.16"), rocm("0.16")))  # fmt: skip

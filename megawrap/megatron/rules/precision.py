@@ -45,6 +45,7 @@ def gather_in_fp8(e: Effective) -> Iterator[Violation]:
 needs("MW334", "FP8 parameters are for FP8", when={"fp8_param_gather": ON}, need={"fp8": ON},
       checked="TransformerConfig", spans=(nvidia("0.12"), rocm("0.15")))  # fmt: skip
 needs("MW335", "FP4 parameters are for FP4", when={"fp4_param_gather": ON}, need={"fp4": ON})  # fmt: skip
+needs("MW345", "FP4 parameters are for FP4", when={"fp4_param": ON}, need={"fp4": ON})  # fmt: skip
 needs("MW336", "first and last layers in bf16 are for scales that have no history",
       when={"fp8": ON, "first_last_layers_bf16": ON},
       need={"fp8_recipe": ("tensorwise", "blockwise", "mxfp8", "custom")},
@@ -55,8 +56,6 @@ needs("MW337", "a recipe of your own needs its factory",
 needs("MW338", "the output projection in FP8 is for MXFP8",
       when={"fp8_output_proj": ON}, need={"fp8": ON, "fp8_recipe": ("mxfp8",)},
       checked="TransformerConfig")  # fmt: skip
-needs("MW339", "the activation's input is kept in FP8 for SwiGLU",
-      when={"activation_func_fp8_input_store": ON}, need={"swiglu": ON}, checked="TransformerConfig")  # fmt: skip
 needs("MW340", "experts with fp16 were not supported",
       when={EP: tuple(range(2, 1025))}, need={"fp16": OFF},
       spans=(nvidia(until="0.16"), rocm(until="0.16")))  # fmt: skip

@@ -80,7 +80,7 @@ def offloaded_layers(e: Effective) -> Iterator[Violation]:
         yield Violation(message, ("cpu_offloading_num_layers",), choices("cpu_offloading_num_layers", [layers - 1]))
 
 
-@rule("MW365", "fine-grained offloading names modules that exist", checked="TransformerConfig")
+@rule("MW365", "fine-grained offloading names modules that exist", checked="validate_args, TransformerConfig")
 def offloaded_modules(e: Effective) -> Iterator[Violation]:
     if not e.fine_grained_activation_offloading:
         return

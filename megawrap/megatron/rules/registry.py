@@ -98,7 +98,7 @@ def rule(
     return register
 
 
-ON, OFF = "on", "off"
+ON, OFF, SET = "on", "off", "set"
 Wanted = Mapping[str, Any]
 
 
@@ -106,8 +106,8 @@ def needs(
     id: str, says: str, when: Wanted, need: Wanted, *, checked: str = "validate_args", spans: Sequence[Span] = ALL
 ) -> None:
     """Register the rule that everything in ``need`` must hold where everything in ``when`` does. Both map an argument
-    to ``ON`` (set and not false), ``OFF`` (unset or false) or a tuple of values. An argument that the target lacks is
-    off, and is never needed."""
+    to ``ON`` (set and not false), ``OFF`` (unset or false), ``SET`` (0 too) or a tuple of values. An argument that the
+    target lacks is off, and is never needed."""
 
     def condition(e: Effective) -> Iterator[Violation]:
         if not all(holds(e, dest, wanted) for dest, wanted in when.items()):
@@ -119,7 +119,7 @@ def needs(
                     f"{' and '.join(_said(e, name) for name in names)} {'needs' if len(names) < 2 else 'need'} "
                     f"{_wish(dest, wanted)}, and it is {word(e.values[dest])}",
                     (dest, *names),
-                    (*choices(dest, _legal(wanted)), *choices(names[0], _off(e, names[0]))),
+                    (*choices(dest, _legal(wanted, e.values[dest])), *choices(names[0], _off(e, names[0]))),
                 )
 
     rule(id, says, checked=checked, spans=spans)(condition)
@@ -128,6 +128,8 @@ def needs(
 def holds(e: Effective, dest: str, wanted: Any) -> bool:
     """Whether an argument is as ``wanted`` says (see ``needs``)."""
     value = e.values.get(dest)
+    if wanted == SET:
+        return value is not None
     if wanted == ON:
         return value not in (None, False, [], 0, "")
     if wanted == OFF:
@@ -148,10 +150,13 @@ def _wish(dest: str, wanted: Any) -> str:
     return f"{dest} = {' or '.join(word(value) for value in wanted)}"
 
 
-def _legal(wanted: Any) -> list[Any]:
+def _legal(wanted: Any, now: Any) -> list[Any]:
+    """Values to propose. Of an argument that is no switch only its owner knows what to set."""
     if wanted == ON:
-        return [True]
-    return [False] if wanted == OFF else [value for value in wanted if value is not None][:3]
+        return [True] if now is False else []
+    if wanted == OFF:
+        return [False if now is True else None]
+    return [value for value in wanted if value is not None][:3]
 
 
 def _off(e: Effective, dest: str) -> list[Any]:

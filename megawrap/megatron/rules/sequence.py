@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from megawrap.estimate.pattern import read_pattern
 from megawrap.megatron.effective import Effective
 from megawrap.megatron.rules.registry import (
     OFF,
@@ -56,7 +57,7 @@ def head_size(e: Effective) -> Iterator[Violation]:
 def transformer_engine(e: Effective) -> Iterator[Violation]:
     if e.transformer_impl != "local":
         return
-    for name, is_wanted, off in (("context_parallel_size", e.layout.context > 1, 1), ("fp8", bool(e.fp8), "null")):
+    for name, is_wanted, off in (("context_parallel_size", e.layout.context > 1, 1), ("fp8", bool(e.fp8), None)):
         if is_wanted:
             what = "context parallelism" if name == "context_parallel_size" else "FP8"
             message = f"{what} needs Transformer Engine, and transformer_impl is local"
@@ -86,6 +87,9 @@ needs("MW309", "fused rotary positions of latent attention are for yarn",
 needs("MW310", "latent attention has no key/value groups",
       when={"multi_latent_attention": ON}, need={"group_query_attention": OFF},
       spans=(nvidia("0.16"), rocm("0.16")))  # fmt: skip
+needs("MW329", "latents are cached without fused rotary positions",
+      when={"multi_latent_attention": ON, "cache_mla_latents": ON}, need={"apply_rope_fusion": OFF},
+      checked="TransformerConfig")  # fmt: skip
 needs("MW311", "fused down-projections are those of latent attention",
       when={"mla_down_proj_fusion": ON}, need={"multi_latent_attention": ON})  # fmt: skip
 needs("MW312", "rope_type is for latent attention",
@@ -116,18 +120,20 @@ needs("MW323", "attention that does not depend on the batch is FlashAttention",
       checked="TransformerConfig")  # fmt: skip
 
 
-GATED_DELTA_NET = ("linear_attention_freq", "linear_conv_kernel_dim", "linear_key_head_dim", "linear_value_head_dim",
+LINEAR = ("gated_delta_net", "gdn")
+"""Its names in 0.19 and in 0.20."""
+LINEAR_SIZES = ("linear_attention_freq", "linear_conv_kernel_dim", "linear_key_head_dim", "linear_value_head_dim",
                    "linear_num_key_heads", "linear_num_value_heads")  # fmt: skip
 
 
 @rule("MW324", "linear attention has its sizes", checked="TransformerConfig")
 def linear_attention(e: Effective) -> Iterator[Violation]:
-    if e.experimental_attention_variant != "gated_delta_net":
+    if e.experimental_attention_variant not in LINEAR:
         return
-    missing = [dest for dest in GATED_DELTA_NET if e.values.get(dest) is None]
+    missing = [dest for dest in LINEAR_SIZES if e.values.get(dest) is None]
     if missing:
-        yield Violation(f"experimental_attention_variant = gated_delta_net needs {', '.join(missing)}",
-                        ("experimental_attention_variant", *missing))  # fmt: skip
+        message = f"experimental_attention_variant = {e.experimental_attention_variant} needs {', '.join(missing)}"
+        yield Violation(message, ("experimental_attention_variant", *missing))
         return
     keys, values, ranks = e.linear_num_key_heads, e.linear_num_value_heads, e.layout.tensor * e.layout.context
     if values % keys:
@@ -158,21 +164,29 @@ def inference_threshold(e: Effective) -> Iterator[Violation]:
 
 @rule("MW316", "a window is two sizes", checked="nowhere: dies in the first step")
 def window(e: Effective) -> Iterator[Violation]:
-    size = e.window_size
-    if isinstance(size, list | tuple) and len(size) != 2:
-        yield Violation(f"window_size takes two sizes (left, right), not {len(size)}", ("window_size",))
+    sizes = str(e.window_size).strip("()[]").split(",") if e.window_size is not None else []
+    if e.window_size is not None and len(sizes) != 2:
+        yield Violation(f"window_size takes two sizes (left, right), not {len(sizes)}", ("window_size",))
 
 
 @rule("MW317", "layers without rotary positions follow a pattern of the layers", checked="TransformerConfig")
 def no_rope(e: Effective) -> Iterator[Violation]:
-    pattern, layers = e.no_rope_freq, e.num_layers
-    if not pattern or not layers:
+    layers = e.num_layers
+    if not e.no_rope_freq or not layers:
+        return
+    try:
+        pattern = read_pattern(str(e.no_rope_freq))
+    except ValueError as problem:
+        yield Violation(f"no_rope_freq = {problem}", ("no_rope_freq",))
         return
     if e.flash_decode:
         yield Violation("no_rope_freq does not work with flash_decode", ("no_rope_freq", "flash_decode"))
     if isinstance(pattern, int) and layers % pattern:
         message = f"{layers} layers are not a multiple of no_rope_freq = {pattern}"
         yield Violation(message, ("no_rope_freq", "num_layers"), choices("no_rope_freq", divisors(layers, pattern)))
+    if isinstance(pattern, list) and len(pattern) != layers:
+        message = f"no_rope_freq describes {len(pattern)} layers, and the model has {layers}"
+        yield Violation(message, ("no_rope_freq", "num_layers"))
 
 
 @rule("MW318", "the largest attention logit is clipped by a share of it", checked="validate_args")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from megawrap.megatron.effective import Effective
-from megawrap.megatron.rules.registry import ON, Violation, choices, needs, nvidia, rule
+from megawrap.megatron.rules.registry import OFF, ON, Violation, choices, needs, nvidia, rule
 
 PER_SPLIT = ("train_data_path", "valid_data_path", "test_data_path")
 FIM_TOKENS = tuple(f"fim_{part}_token" for part in ("prefix", "middle", "suffix", "pad", "eod"))
@@ -84,6 +84,13 @@ def gone(e: Effective) -> Iterator[Violation]:
 needs("MW256", "converting a checkpoint reads one and writes one",
       when={"ckpt_convert_format": ON}, need={"ckpt_convert_save": ON, "load": ON},
       checked="validate_args, initialize_megatron")  # fmt: skip
+needs("MW266", "models of the time before Megatron Core can do less",
+      when={"use_legacy_models": ON},
+      need={"ckpt_format": ("torch",), "context_parallel_size": (1,), "overlap_param_gather": OFF,
+            "rotary_interleaved": OFF, "mtp_num_layers": OFF})  # fmt: skip
+needs("MW267", "Retro is counted in samples, and not split",
+      when={"retro_add_retriever": ON},
+      need={"train_samples": ON, "sequence_parallel": OFF, "pipeline_model_parallel_size": (1,)})  # fmt: skip
 needs("MW257", "arguments are taken from the checkpoint that is loaded",
       when={"use_checkpoint_args": ON}, need={"load": ON}, checked="nowhere: dies at initialisation")  # fmt: skip
 needs("MW258", "main parameters come from a checkpoint without optimizer state",
