@@ -17,10 +17,9 @@ from megawrap.importing.command import Unplaced
 CONFIG_NAME = "imported"
 
 
-def primary_in(folder: str | None) -> str:
-    """The primary configuration where none is named: a folder that import wrote has its own."""
-    is_ours = folder is not None and (Path(folder) / f"{CONFIG_NAME}.yaml").is_file()
-    return CONFIG_NAME if is_ours else "config"
+def primary_in(folder: str) -> str:
+    """The primary configuration in ``folder`` where none is named: that of an import, or ours."""
+    return CONFIG_NAME if (Path(folder) / f"{CONFIG_NAME}.yaml").is_file() else "config"
 
 
 def text(source: str, defaults: Mapping[str, str | None], tree: Mapping[str, Any], unplaced: Sequence[Unplaced]) -> str:

@@ -7,14 +7,21 @@ import argparse
 from megawrap.config.compose import Composed, compose
 from megawrap.errors import ConfigError, Finding, errors
 from megawrap.guards import guard
-from megawrap.importing.writing import primary_in
 from megawrap.plan import LaunchPlan, build
 
 
 def composed(options: argparse.Namespace) -> Composed:
     """The configuration that the words of a command name."""
-    folder = options.config_dir
-    return compose(options.words, config_dir=folder, config_name=options.config_name or primary_in(folder))
+    return compose(options.words, config_dir=options.config_dir, config_name=options.config_name or _primary(options))
+
+
+def _primary(options: argparse.Namespace) -> str:
+    """The primary configuration where none is named: a folder that import wrote has its own."""
+    if options.config_dir is None:
+        return "config"
+    from megawrap.importing.writing import primary_in
+
+    return primary_in(options.config_dir)
 
 
 def planned(options: argparse.Namespace) -> LaunchPlan:

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 import orjson
 
 from megawrap.errors import ConfigError, Finding
-from megawrap.importing.compare import compare
-from megawrap.importing.sides import side
 
 if TYPE_CHECKING:
     from megawrap.cli.verbs import Invocation
@@ -32,6 +30,9 @@ def run(invocation: Invocation) -> int:
     if len(words) != 2:
         message = f"megawrap diff: it compares two, and there are {len(words)}; overrides go in one quoted word each"
         raise ConfigError(Finding(id="MW008", message=message))
+    from megawrap.importing.compare import compare
+    from megawrap.importing.sides import side
+
     found = compare(side(words[0]), side(words[1]))
     if invocation.options.json:
         sys.stdout.write(orjson.dumps(found.as_dict(), option=orjson.OPT_INDENT_2).decode() + "\n")

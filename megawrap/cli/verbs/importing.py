@@ -11,20 +11,10 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from megawrap.errors import ConfigError, Finding
-from megawrap.importing import (
-    Command,
-    Dialect,
-    Difference,
-    Imported,
-    Word,
-    import_command,
-    read_command,
-    read_script,
-    read_text,
-)
 
 if TYPE_CHECKING:
     from megawrap.cli.verbs import Invocation
+    from megawrap.importing import Command, Difference, Imported
 
 NAME = "import"
 HELP = (
@@ -55,6 +45,8 @@ def run(invocation: Invocation) -> int:
     if options.config_dir:
         message = "megawrap import: it writes a folder of its own (--output); --config-dir has no use here"
         raise ConfigError(Finding(id="MW008", message=message))
+    from megawrap.importing import Dialect, import_command
+
     imported = import_command(_command(invocation), Dialect.of(options.words))
     differences = imported.check() if options.check else None
     output = options.output or (None if options.check else FOLDER)
@@ -94,6 +86,8 @@ def as_dict(
 
 
 def _command(invocation: Invocation) -> Command:
+    from megawrap.importing import Word, read_command, read_script, read_text
+
     script, words = invocation.options.script, invocation.command
     given = dict(_assignment(word) for word in invocation.options.set)
     if script:
