@@ -17,6 +17,7 @@ import functools
 import itertools
 import math
 import multiprocessing
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -168,7 +169,7 @@ def rows_of(model: str, all_: Axes) -> list[Row]:
     return [Row(model, release, cells[release]) for release in RELEASES]
 
 
-def matrix(workers: int = 2) -> tuple[Axes, list[Row]]:
+def matrix(workers: int = os.cpu_count() or 2) -> tuple[Axes, list[Row]]:
     """The whole table, and what it was put together from."""
     with concurrent.futures.ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
         all_ = axes(functools.partial(pool.map, chunksize=8))

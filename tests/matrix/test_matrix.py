@@ -1,15 +1,27 @@
-"""What is legal, of every model with every layout and number format in five releases."""
+"""What is legal, of every model with every layout and number format in five releases, and a part of it as the real
+Megatron takes it: the installed one, and the source trees of MEGAWRAP_CHECKOUTS."""
 
 from __future__ import annotations
 
 import difflib
+import os
 import random
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from legality import RELEASES, SNAPSHOT, cell, composed, matrix, names_of, refused_by, words_of
+from legality import RELEASES, SNAPSHOT, cell, changed, composed, matrix, names_of, refused_by, words_of
 from legality_table import table
 
+from megawrap.config.origins import Origins
+from megawrap.errors import errors
+from megawrap.megatron.oracle import Oracle
+from megawrap.megatron.rules import RULES
+from megawrap.plan import build
+
 SAMPLE = 20
+TREES = [None, *(one for one in os.environ.get("MEGAWRAP_CHECKOUTS", "").split(os.pathsep) if one)]
+CELLS = int(os.environ.get("MEGAWRAP_MATRIX_CELLS", "2"))  # of each model, for each Megatron
 
 
 @pytest.fixture(scope="module")
@@ -57,3 +69,27 @@ def test_put_together_as_hydra_would(made, monkeypatch):
         whole = composed(words_of(ours, *at))
         assert ours == whole, at
         assert refused_by(ours) == refused_by(whole), at
+
+
+@pytest.mark.train
+@pytest.mark.parametrize("tree", TREES, ids=lambda tree: tree or "installed")
+def test_megatron_takes_what_is_legal_and_refuses_the_rest(made, tree, monkeypatch):
+    """Some layouts and precisions of each model. What we refuse and Megatron takes dies later, as the rule says."""
+    monkeypatch.setattr("megawrap.hardware.machine.detect", lambda: None)
+    source = {"source": "checkout", "path": tree} if tree else {"source": "installed", "path": None}
+    all_, rng, wrong, accepted = made[0], random.Random(5), [], 0
+    with Oracle(Path(tree) if tree else None) as oracle:
+        for model in names_of(all_, "model"):
+            for _ in range(CELLS):
+                at = (model, rng.choice(all_.names("parallel", model)), rng.choice(all_.names("precision", model)))
+                config = cell(all_, *at, RELEASES[0])
+                config = changed(config, {f"megatron.{name}": value for name, value in source.items()})
+                plan = build(SimpleNamespace(config=config, origins=Origins({})), ambient={})
+                verdict = oracle.ask(plan.compiled.argv(), plan.layout.world_size, plan.environment)
+                refused = [finding.id for finding in errors(plan.findings)]
+                dies_later = any(id not in RULES or RULES[id].checked.startswith("nowhere") for id in refused)
+                accepted += verdict.is_accepted
+                if verdict.is_accepted == bool(refused) and not dies_later:
+                    wrong.append((*at, refused, verdict.stage, verdict.message))
+    assert wrong == []
+    assert accepted > CELLS * len(names_of(all_, "model")) / 2

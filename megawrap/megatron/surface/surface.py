@@ -39,6 +39,7 @@ class Surface:
         self._by_dest: dict[str, list[Argument]] = {}
         for one in self.arguments:
             self._by_dest.setdefault(one.dest, []).append(one)
+        self._options: dict[str, Option | None] = {}
 
     def __len__(self) -> int:
         return len(self.arguments)
@@ -53,6 +54,11 @@ class Surface:
     def option(self, name: str) -> Option | None:
         """What ``name`` means here: a flag (``--bf16``), the positive of a negative flag (``--bias-linear`` for
         ``--disable-bias-linear``), or the name of a parsed value (``add_bias_linear``)."""
+        if name not in self._options:
+            self._options[name] = self._find(name)
+        return self._options[name]
+
+    def _find(self, name: str) -> Option | None:
         plain = _plain(name)
         exact = self._by_flag.get(plain)
         off = self._by_flag.get(f"no-{plain}") or self._by_flag.get(f"disable-{plain}")
