@@ -39,8 +39,7 @@ def unfit_silence(silence: Sequence[str]) -> Iterator[Finding]:
     for id in silence:
         if id in warnings:
             continue
-        if id in catalog():
-            message, close = f"silence: {id} is an error, and errors cannot be silenced", ()
-        else:
-            message, close = f"silence: there is no check {id}", nearest(id, warnings)
-        yield Finding(id="MW021", keys=("silence",), message=message, nearest=close)
+        is_error = id in catalog()
+        message = "is an error, and errors cannot be silenced" if is_error else "is no check"
+        close = () if is_error else nearest(id, warnings)
+        yield Finding(id="MW021", keys=("silence",), message=f"silence: {id} {message}", nearest=close)

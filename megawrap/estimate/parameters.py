@@ -61,7 +61,7 @@ def active_parameters(values: Mapping[str, Any], vocab_size: int | None) -> int 
 
 def _pattern(values: Mapping[str, Any]) -> list[bool] | None:
     """For each layer whether it has experts; ``None`` when the model is not counted."""
-    if not all(values.get(name) for name in _DIMENSIONS) or any(values.get(name) for name in _ELSEWHERE):
+    if not all((values.get(name) or 0) > 0 for name in _DIMENSIONS) or any(values.get(name) for name in _ELSEWHERE):
         return None
     if not values.get("num_experts"):
         return [False] * int(values["num_layers"])

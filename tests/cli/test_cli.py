@@ -82,8 +82,8 @@ def _escaped(path: Path) -> str:
     ("words", "code", "expected"),
     [
         (["plam"], 2,
-         "error MW007  'plam' is neither a verb (launch, plan, explain, preprocess, preflight, models) nor an override "
-         "(KEY=VALUE)\n    try: plan\n"),
+         "error MW007  'plam' is neither a verb (launch, plan, explain, import, diff, preprocess, preflight, models, "
+         "rules, surface) nor an override (KEY=VALUE)\n    try: plan\n"),
         (["plan", "--fromat", "json"], 2, "error MW008  megawrap plan: unrecognized arguments: --fromat\n"),
         (["plan"], 2,
          "error MW009  no model is chosen: model=NAME (`megawrap models` lists them), or set its dimensions\n"
@@ -98,11 +98,11 @@ def _escaped(path: Path) -> str:
         (["plan", "model=llama2_7b", "parallel.tp=5", "cluster=cpu"], 2,
          "error MW103  32 attention heads cannot be shared by TP = 5 ranks: 32 % 5 = 2\n"
          "    parallel.tp: set by override parallel.tp=5\n"
-         "    model.num_attention_heads: set by conf/model/llama2_7b.yaml:7\n"
+         "    model.num_attention_heads: set by conf/model/llama2_7b.yaml:8\n"
          "    try: parallel.tp=4  or  parallel.tp=2  or  parallel.tp=8\n"
          "error MW106  a feed-forward width of 11008 cannot be shared by TP = 5 ranks: 11008 % 5 = 3\n"
          "    parallel.tp: set by override parallel.tp=5\n"
-         "    model.ffn_hidden_size: set by conf/model/llama2_7b.yaml:6\n"
+         "    model.ffn_hidden_size: set by conf/model/llama2_7b.yaml:7\n"
          "    try: parallel.tp=4  or  parallel.tp=2  or  parallel.tp=8\n"
          "error MW109  4096 tokens on each rank cannot be shared by TP = 5 ranks\n"
          "    train.seq_length: set by conf/base.yaml:4\n"

@@ -1,10 +1,11 @@
-"""Rules: each is broken by one configuration and kept by its nearest valid value."""
+"""What a person sees of rules: keys, messages, origins, nearest values. Each rule: conformance/test_broken.py."""
 
 from __future__ import annotations
 
 import pytest
 
-from megawrap.megatron.rules import RULES
+from megawrap.errors import errors
+from megawrap.guards import guard
 
 # Overrides that break a rule, the rule, and how its message starts.
 BROKEN = [
@@ -25,7 +26,7 @@ BROKEN = [
     (["parallel.sp=true"], "MW110", "sequence parallelism without tensor parallelism"),
     (["model.num_experts=8", "parallel=tp2ep2", "parallel.sp=false"], "MW111", "EP = 2 and TP = 2 without"),
     (["parallel=tp2", "env.CUDA_DEVICE_MAX_CONNECTIONS='8'"], "MW112", "CUDA_DEVICE_MAX_CONNECTIONS = 8 with TP"),
-    (["parallel=fsdp2", "env.CUDA_DEVICE_MAX_CONNECTIONS='1'"], "MW112", "CUDA_DEVICE_MAX_CONNECTIONS = 1 with fully"),
+    (["parallel=fsdp2", "env.CUDA_DEVICE_MAX_CONNECTIONS='1'"], "MW114", "CUDA_DEVICE_MAX_CONNECTIONS = 1 with use_"),
     (["optimizer.lr=null", "optimizer.min_lr=null"], "MW201", "lr is not set"),
     (["train.global_batch_size=100"], "MW202",
      "a global batch of 100 sequences is not a multiple of micro batch x DP = 1 x 8 = 8"),
@@ -47,10 +48,6 @@ BROKEN = [
 ]  # fmt: skip
 
 
-def test_every_rule_has_a_configuration_that_breaks_it():
-    assert {id for _, id, _ in BROKEN} == set(RULES)
-
-
 @pytest.mark.parametrize(("words", "id", "message"), BROKEN, ids=[f"{id} {words[-1]}" for words, id, _ in BROKEN])
 def test_broken(planned, words, id, message):
     found = [finding for finding in planned("model=llama2_7b", *words).findings if finding.id == id]
@@ -70,7 +67,7 @@ def test_presets_are_legal(planned, model, release):
         plan = planned(
             f"model={model}", f"parallel={parallel}", "cluster=mi300x", "cluster.nodes=4", f"megatron={release}"
         )
-        assert plan.findings == (), parallel
+        assert errors(plan.findings) == [], parallel
 
 
 def test_findings_put_errors_first(planned):
@@ -79,5 +76,50 @@ def test_findings_put_errors_first(planned):
 
 
 def test_from_0_16_on_key_value_heads_may_be_copied(planned):
-    assert not planned("model=llama3_8b", "parallel.tp=16", "cluster=mi300x", "cluster.nodes=2",
-                       "megatron=core-0.16.1").findings  # fmt: skip
+    plan = planned("model=llama3_8b", "parallel.tp=16", "cluster=mi300x", "cluster.nodes=2", "megatron=core-0.16.1")
+    assert errors(plan.findings) == []
+
+
+def test_what_megatron_changes_is_told(planned):
+    plan = planned("model=llama2_7b", "parallel=tp8", "cluster=mi300x", "parallel.overlap_param_gather=false")
+    changes = {change.dest: (change.before, change.value) for change in plan.effective.changes}
+    assert changes["kv_channels"] == (None, 128)
+    assert changes["bias_gelu_fusion"] == (True, False)
+    assert [finding.id for finding in plan.findings] == ["MW902"]
+
+
+def test_warnings_can_be_silenced(planned):
+    words = ("model=llama2_7b", "parallel=tp8", "cluster=mi300x")
+    assert planned(*words, "silence=[MW902]").findings == ()
+
+
+@pytest.mark.parametrize(
+    ("id", "message"),
+    [("MW103", "silence: MW103 is an error, and errors cannot be silenced"), ("MW92", "silence: MW92 is no check")],
+)
+def test_only_warnings_can_be_silenced(planned, id, message):
+    plan = planned("model=llama2_7b", "parallel.tp=5", "cluster=cpu", f"silence=[{id}]")
+    ids = [finding.id for finding in plan.findings]
+    assert "MW103" in ids
+    found = next(finding for finding in plan.findings if finding.id == "MW021")
+    assert found.message == message
+    assert found.origin == (f"override silence=[{id}]",)
+
+
+def test_sizes_that_are_none_are_all_that_is_told(planned):
+    plan = planned("model=llama2_7b", "parallel.tp=0", "model.num_layers=-1", "cluster=cpu")
+    assert [(finding.id, finding.keys) for finding in plan.findings] == [
+        ("MW100", ("parallel.tp",)),
+        ("MW100", ("model.num_layers",)),
+    ]
+
+
+@pytest.mark.parametrize(("folder", "ids"), [("none", ["MW655"]), ("empty", ["MW655"]), ("full", [])])
+def test_a_run_that_resumes_has_a_checkpoint(planned, tmp_path, folder, ids):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full/latest_checkpointed_iteration.txt").write_text("10")
+    words = ("model=llama2_7b", "cluster=mi300x", f"checkpoint.load={tmp_path / folder}")
+    assert [finding.id for finding in guard(planned(*words)).findings] == ids
+    must = guard(planned(*words, "megatron.args.exit_on_missing_checkpoint=true"))
+    assert [finding.id for finding in must.findings] == ["MW656"] * len(ids)
