@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import operator
 import re
+import warnings
 from collections.abc import Callable
 
 
@@ -16,8 +17,10 @@ def evaluate(text: str, value_of: Callable[[str], int]) -> int:
     """
     source = re.sub(r"!(?!=)", " not ", text.replace("&&", " and ").replace("||", " or "))
     try:
-        return _value(ast.parse(source.strip(), mode="eval").body, value_of)
-    except (SyntaxError, ZeroDivisionError) as problem:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SyntaxWarning)
+            return _value(ast.parse(source.strip(), mode="eval").body, value_of)
+    except (SyntaxError, ZeroDivisionError, MemoryError, RecursionError) as problem:
         raise ValueError(str(problem)) from problem
 
 

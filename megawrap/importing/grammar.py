@@ -102,6 +102,8 @@ class _Parser:
         return Group(body, line)
 
     def _defines(self) -> bool:
+        if self.is_done:
+            return False
         following = [one.text if isinstance(one, Operator) else "" for one in self._stream[self._at + 1 : self._at + 3]]
         return isinstance(self._stream[self._at], Raw) and following == ["(", ")"]
 

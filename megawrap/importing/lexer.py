@@ -15,6 +15,11 @@ _PLAIN = re.compile(r"[^\s\\'\"$`;&|<>()\x01]+")
 MARK, MARK_END = "\x01", "\x02"
 
 
+def without_marks(text: str) -> str:
+    """``text`` without the control characters that are marks here, and nothing in a script."""
+    return text.replace(MARK, "").replace(MARK_END, "")
+
+
 def tokens(text: str, line: int = 1) -> list[Raw | Operator]:
     """Split a script.
 

@@ -10,6 +10,7 @@ from megawrap.errors import ConfigError, Finding
 from megawrap.importing.command import Command, Unplaced
 from megawrap.importing.control import Leave
 from megawrap.importing.grammar import statements
+from megawrap.importing.lexer import without_marks
 from megawrap.importing.pieces import Unreadable
 from megawrap.importing.shell import Shell, Start
 from megawrap.importing.started import read_command
@@ -38,9 +39,12 @@ def read_text(text: str, source: str, given: Mapping[str, str], arguments: Seque
     """
     shell, end = Shell(Variables(dict(given), arguments)), None
     try:
-        shell.run(statements(text))
+        shell.run(statements(without_marks(text)))
     except Leave as leave:
         end = leave
+    except RecursionError:
+        message = f"{source} cannot be read: it is nested too deeply"
+        raise ConfigError(Finding(id="MW034", message=message)) from None
     except Unreadable as problem:
         message = f"{source}:{problem.line}: {problem}"
         raise ConfigError(Finding(id="MW034", message=message)) from None

@@ -9,7 +9,7 @@ from megawrap.importing.command import Unplaced, Word, needs_running
 from megawrap.importing.conditions import decide
 from megawrap.importing.control import Control, Leave
 from megawrap.importing.grammar import statements
-from megawrap.importing.lexer import MARK, MARK_END
+from megawrap.importing.lexer import MARK, MARK_END, without_marks
 from megawrap.importing.pieces import Raw
 from megawrap.importing.started import may_start
 from megawrap.importing.statements import ASSIGNMENT, Simple, Statement, is_assignment, source
@@ -205,7 +205,7 @@ class Shell(Control):
 
     def _marked(self, fragment: Fragment) -> str:
         if fragment.problem is None:
-            return fragment.text
+            return without_marks(fragment.text)
         self.variables.marks.append(fragment)
         return f"{MARK}{len(self.variables.marks) - 1}{MARK_END}"
 

@@ -35,7 +35,12 @@ def _comments(source: str, unplaced: Sequence[Unplaced]) -> list[str]:
         if one.needed:
             where = f" (line {one.line})" if one.line is not None else ""
             lines.append(f"Not placed{where}: {one.words}: {one.reason}")
-    return [f"# {' '.join(line.split())}\n" for line in lines]
+    return [f"# {_in_a_line(line)}\n" for line in lines]
+
+
+def _in_a_line(text: str) -> str:
+    """Without line ends, nor the control characters that YAML refuses."""
+    return "".join(sign if sign.isprintable() else "?" for sign in " ".join(text.split()))
 
 
 def write(folder: Path, text: str, *, force: bool = False) -> None:

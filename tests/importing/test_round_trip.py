@@ -110,6 +110,16 @@ NOT_MEGATRONS_OWN = {
 }
 
 
+def test_arguments_as_megatrons_own_tests_write_them():
+    words = words_of({"--num-layers": 12, "--bf16": True, "--data-path": "[0.7 a 0.3 b]", "--split": "99,1,0",
+                      "--moe-layer-freq": "([0]*3+[1]*9)", "--recompute-modules": "[core_attn moe_act]",
+                      "--save": "${CHECKPOINTS}"})  # fmt: skip
+    assert words[:6] == ["--num-layers", "12", "--bf16", "--data-path", "0.7", "a"]
+    one = import_command(read_command([Word(word) for word in words], "x", {"A": "1"}), dialect("main-2026-08"))
+    assert [row.words for row in one.unplaced if row.needed] == []
+    assert told(one) == []
+
+
 def functional_tests() -> dict[str, dict[str, Any]]:
     return {row["case"]: row for row in shared("megatron_test_memory.json")["rows"]}
 

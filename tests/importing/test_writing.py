@@ -69,6 +69,22 @@ def test_the_file_says_where_it_came_from_and_what_is_missing(tmp_path):
     assert lines[1].startswith("# Not placed: --nonsense 1: core-0.16.1 has no argument --nonsense")
 
 
+def test_what_yaml_refuses_in_a_comment(tmp_path):
+    words = [
+        Word("--num-layers"),
+        Word("2"),
+        Word("--nonsense"),
+        Word("a\x00\x1b\nb"),
+        Word("--save"),
+        Word("\x00\x07"),
+    ]
+    one = import_command(read_command(words, "x"), dialect())
+    one.write(tmp_path / "out")
+    config = compose([], config_dir=str(tmp_path / "out"), config_name="imported").config
+    assert (config.model.num_layers, config.checkpoint.save) == (2, "\x00\x07")
+    assert "--nonsense a?? b" in (tmp_path / "out/imported.yaml").read_text()
+
+
 def test_overrides_that_import_does_not_take():
     command = read_command([Word("--num-layers"), Word("2")], "x")
     with pytest.raises(ConfigError) as refused:
