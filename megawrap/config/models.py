@@ -10,8 +10,7 @@ import yaml
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-import megawrap.conf
-from megawrap.config.compose import compose
+from megawrap.config.compose import PACKAGE, compose
 from megawrap.config.sections.model import Model
 from megawrap.config.sections.root import Config
 
@@ -38,7 +37,7 @@ def with_model(name: str, config_dir: str | None = None) -> Config:
 
 def _dimensions(name: str, config_dir: str | None) -> dict[str, Any] | None:
     """What the file says of the model; ``None`` when that is not all, or depends on something else."""
-    folders = [*map(Path, megawrap.conf.__path__), *([Path(config_dir)] if config_dir else [])]  # in Hydra's order
+    folders = [PACKAGE / "conf", *([Path(config_dir)] if config_dir else [])]  # in Hydra's order
     file = next((one for folder in folders if (one := folder / "model" / f"{name}.yaml").is_file()), None)
     text = file.read_text(encoding="utf-8") if file else ""
     try:
