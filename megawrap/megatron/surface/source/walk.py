@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 import ast
-import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from megawrap.megatron.surface.source.evaluate import Evaluator
+from megawrap.megatron.surface.source.factory import Factory, is_factory
 from megawrap.megatron.surface.source.fields import options
+from megawrap.megatron.surface.source.frame import Frame
 from megawrap.megatron.surface.source.row import Row
-from megawrap.megatron.surface.source.tree import Found, Imported, Tree, Unreadable, imports
+from megawrap.megatron.surface.source.tree import Found, Tree, Unreadable, imports
 from megawrap.megatron.surface.source.values import UNTOLD, Unknown
 from megawrap.megatron.surface.source.words import row
 
 # Stands for the parser, and for any of its groups.
 PARSER = type("Parser", (), {"__repr__": lambda _: "parser"})()
 _GROUPS = ("add_argument_group", "add_mutually_exclusive_group")
-_FACTORY = "ArgumentGroupFactory"
 _DEEPEST = 20
-
-
-@dataclasses.dataclass(frozen=True)
-class _Factory:
-    """An ``ArgumentGroupFactory`` of a dataclass."""
-
-    source: Found
-    exclude: tuple[str, ...]
 
 
 class _Return(Exception):
@@ -34,19 +25,6 @@ class _Return(Exception):
 
     def __init__(self, value: Any = None) -> None:
         self.value = value
-
-
-@dataclasses.dataclass
-class _Frame:
-    """A function being followed. ``maybe``: under a condition that the source does not decide."""
-
-    found: Found
-    local: dict[str, Any]
-    maybe: bool
-    depth: int
-
-    def line(self, node: ast.AST) -> str:
-        return f"{self.found.module.path.name}:{getattr(node, 'lineno', 0)}"
 
 
 class Walk:
@@ -62,7 +40,7 @@ class Walk:
     def call(self, found: Found, given: Sequence[Any], named: Mapping[str, Any], *, maybe: bool, depth: int = 0) -> Any:
         """Follow a function; what it returns."""
         assert isinstance(found.node, ast.FunctionDef)
-        frame = _Frame(found, {}, maybe, depth)
+        frame = Frame(self.tree, found, {}, maybe, depth)
         spec = found.node.args
         names = [one.arg for one in (*spec.posonlyargs, *spec.args)]
         defaults = dict(zip(reversed(names), reversed(spec.defaults), strict=False))
@@ -76,13 +54,13 @@ class Walk:
             return returned.value
         return None
 
-    def _run(self, frame: _Frame, body: Sequence[ast.stmt]) -> None:
+    def _run(self, frame: Frame, body: Sequence[ast.stmt]) -> None:
         for statement in body:
             self._statement(frame, statement)
 
-    def _statement(self, frame: _Frame, statement: ast.stmt) -> None:
+    def _statement(self, frame: Frame, statement: ast.stmt) -> None:
         if isinstance(statement, ast.Import | ast.ImportFrom):
-            package = self._package(frame)
+            package = frame.package
             frame.local |= dict(imports(statement, package))
         elif isinstance(statement, ast.Assign):
             value = self._value(frame, statement.value)
@@ -100,7 +78,7 @@ class Walk:
         else:
             self._compound(frame, statement)
 
-    def _compound(self, frame: _Frame, statement: ast.stmt) -> None:
+    def _compound(self, frame: Frame, statement: ast.stmt) -> None:
         if isinstance(statement, ast.If):
             self._if(frame, statement)
         elif isinstance(statement, ast.For):
@@ -110,7 +88,7 @@ class Walk:
         elif isinstance(statement, ast.Try):
             self._try(frame, statement)
 
-    def _if(self, frame: _Frame, statement: ast.If) -> None:
+    def _if(self, frame: Frame, statement: ast.If) -> None:
         test = self._value(frame, statement.test)
         if test is not UNTOLD:
             self._run(frame, statement.body if test else statement.orelse)
@@ -123,9 +101,9 @@ class Walk:
                 continue  # it may as well go on
         frame.maybe = outside
 
-    def _try(self, frame: _Frame, statement: ast.Try) -> None:
+    def _try(self, frame: Frame, statement: ast.Try) -> None:
         """The body, taken to succeed; when it imports from outside the tree, that is open, and so is what it binds."""
-        package = self._package(frame)
+        package = frame.package
         brought = [one for part in statement.body for _, one in imports(part, package)]
         is_open = any(not isinstance(self.tree.imported(one), Found) for one in brought)
         outside, frame.maybe = frame.maybe, frame.maybe or is_open
@@ -137,7 +115,7 @@ class Walk:
                 self._assign(frame, target, UNTOLD)
         self._run(frame, statement.finalbody)
 
-    def _for(self, frame: _Frame, statement: ast.For) -> None:
+    def _for(self, frame: Frame, statement: ast.For) -> None:
         sequence = self._value(frame, statement.iter)
         # vars(group)["_actions"], parser._actions: the arguments so far
         if sequence is UNTOLD and "_actions" in ast.unparse(statement.iter):
@@ -149,7 +127,7 @@ class Walk:
             self._assign(frame, statement.target, one)
             self._run(frame, statement.body)
 
-    def _assign(self, frame: _Frame, target: ast.expr, value: Any) -> None:
+    def _assign(self, frame: Frame, target: ast.expr, value: Any) -> None:
         if isinstance(target, ast.Name):
             frame.local[target.id] = value
         elif isinstance(target, ast.Attribute):
@@ -160,44 +138,44 @@ class Walk:
             for inner, one in zip(target.elts, value, strict=False):
                 self._assign(frame, inner, one)
 
-    def _value(self, frame: _Frame, node: ast.expr) -> Any:
+    def _value(self, frame: Frame, node: ast.expr) -> Any:
         """The value of an expression, its calls followed; ``UNTOLD`` when the source does not tell."""
         if isinstance(node, ast.Call):
             return self._call(frame, node)
         if isinstance(node, ast.Tuple) and any(isinstance(one, ast.Call) for one in node.elts):
             return tuple(self._value(frame, one) for one in node.elts)
         try:
-            return self._evaluator(frame).value(node)
+            return frame.evaluator.value(node)
         except Unknown:
             return UNTOLD
 
-    def _call(self, frame: _Frame, node: ast.Call) -> Any:
+    def _call(self, frame: Frame, node: ast.Call) -> Any:
         if isinstance(node.func, ast.Attribute):
             owner = self._value(frame, node.func.value)
             if owner is PARSER:
                 return self._parser_method(frame, node.func.attr, node)
-            if isinstance(owner, _Factory):
+            if isinstance(owner, Factory):
                 return self._build_group(frame, owner, node)
             if isinstance(owner, list) and node.func.attr in ("append", "extend", "remove", "insert"):
                 return getattr(owner, node.func.attr)(*(self._value(frame, one) for one in node.args))
-        found = self._found(frame, node.func)
+        found = frame.definition(node.func)
         if isinstance(found, Found) and isinstance(found.node, ast.FunctionDef):
             return self._follow(frame, found, node)
-        if isinstance(found, Found) and isinstance(found.node, ast.ClassDef) and self._is_factory(found):
+        if isinstance(found, Found) and isinstance(found.node, ast.ClassDef) and is_factory(self.tree, found):
             return self._factory(frame, node)
-        if self._evaluator(frame).external(node.func) == "argparse.ArgumentParser":
+        if frame.evaluator.external(node.func) == "argparse.ArgumentParser":
             return PARSER
         return self._plain_call(frame, node)
 
-    def _plain_call(self, frame: _Frame, node: ast.Call) -> Any:
+    def _plain_call(self, frame: Frame, node: ast.Call) -> Any:
         try:
-            return self._evaluator(frame).value(node)
+            return frame.evaluator.value(node)
         except Unknown:
             if any(self._value(frame, one) is PARSER for one in node.args):
                 self.notes.append(f"{frame.line(node)}: {ast.unparse(node)} is not followed")
             return UNTOLD
 
-    def _follow(self, frame: _Frame, found: Found, node: ast.Call) -> Any:
+    def _follow(self, frame: Frame, found: Found, node: ast.Call) -> Any:
         """Only calls that are handed the parser, or the whole tree would be followed."""
         given = [self._value(frame, one) for one in node.args]
         named = {word.arg: self._value(frame, word.value) for word in node.keywords if word.arg}
@@ -206,7 +184,7 @@ class Walk:
             return self.call(found, given, named, maybe=frame.maybe, depth=frame.depth + 1)
         return UNTOLD
 
-    def _parser_method(self, frame: _Frame, name: str, node: ast.Call) -> Any:
+    def _parser_method(self, frame: Frame, name: str, node: ast.Call) -> Any:
         if name in _GROUPS:
             return PARSER
         if name in ("parse_args", "parse_known_args"):
@@ -222,7 +200,7 @@ class Walk:
                 self.notes.append(f"{frame.line(node)}: the name of an argument is not told")
             elif flags and all(str(flag).startswith("-") for flag in flags):
                 words = {word.arg: word.value for word in node.keywords if word.arg}
-                return self._add(row([str(flag) for flag in flags], words, self._evaluator(frame)), frame.maybe)
+                return self._add(row([str(flag) for flag in flags], words, frame.evaluator), frame.maybe)
         return UNTOLD
 
     def _add(self, made: Row, maybe: bool) -> Row:
@@ -234,51 +212,23 @@ class Walk:
             self.rows[self.rows.index(before)] = made
         return made
 
-    def _factory(self, frame: _Frame, node: ast.Call) -> _Factory:
+    def _factory(self, frame: Frame, node: ast.Call) -> Factory:
         words = {word.arg: word.value for word in node.keywords}
         named = node.args[0] if node.args else words.get("src_cfg_class")
-        found = None if named is None else self._found(frame, named)
+        found = None if named is None else frame.definition(named)
         excluded = node.args[1] if len(node.args) > 1 else words.get("exclude")
         exclude = None if excluded is None else self._value(frame, excluded)
         if not isinstance(found, Found) or not isinstance(found.node, ast.ClassDef) or exclude is UNTOLD:
             raise Unreadable(f"{frame.line(node)}: {ast.unparse(node)} cannot be told from the source")
-        return _Factory(found, tuple(exclude or ()))
+        return Factory(found, tuple(exclude or ()))
 
-    def _build_group(self, frame: _Frame, factory: _Factory, node: ast.Call) -> Any:
+    def _build_group(self, frame: Frame, factory: Factory, node: ast.Call) -> Any:
         for option in options(self.tree, factory.source, factory.exclude):
             if option.flags:
                 self._add(row(option.flags, option.words, option.evaluator), frame.maybe)
             else:
                 self.untold.append(option.field)
         return PARSER
-
-    def _is_factory(self, found: Found) -> bool:
-        assert isinstance(found.node, ast.ClassDef)
-        if found.node.name == _FACTORY:
-            return True
-        bases = (self.tree.find(found.module, base.id) for base in found.node.bases if isinstance(base, ast.Name))
-        inner = (one for one in bases if isinstance(one, Found) and isinstance(one.node, ast.ClassDef))
-        return any(self._is_factory(one) for one in inner)
-
-    def _found(self, frame: _Frame, node: ast.expr) -> Found | Imported | None:
-        """The definition that a name in the function stands for."""
-        if isinstance(node, ast.Attribute):
-            owner = self._evaluator(frame).external(node.value)
-            return None if owner is None else self.tree.imported(Imported(owner, node.attr))
-        if not isinstance(node, ast.Name):
-            return None
-        if node.id in frame.local:
-            bound = frame.local[node.id]
-            return self.tree.imported(bound) if isinstance(bound, Imported) else None
-        return self.tree.find(frame.found.module, node.id)
-
-    def _evaluator(self, frame: _Frame) -> Evaluator:
-        return Evaluator(self.tree, frame.found.module, frame.local)
-
-    @staticmethod
-    def _package(frame: _Frame) -> str:
-        module = frame.found.module
-        return module.name if module.path.name == "__init__.py" else module.name.rpartition(".")[0]
 
 
 def _loaded(target: ast.expr) -> ast.expr:
