@@ -49,7 +49,7 @@ def machine(cluster: Cluster, smallest_world: int) -> Machine:
         ConfigError: when the GPU is unknown.
     """
     if cluster.device == "cpu":
-        per_node = cluster.gpus_per_node or -(-smallest_world // cluster.nodes)
+        per_node = cluster.gpus_per_node or -(-smallest_world // max(1, cluster.nodes))
         return Machine("cpu", cluster.nodes, per_node, None, None, None, False)
     here = detect()
     problems: tuple[str, ...] = ()

@@ -41,6 +41,10 @@ class Effective:
     def __getattr__(self, dest: str) -> Any:
         return self.values.get(dest)
 
+    def said(self, dest: str) -> bool:
+        """Whether the value of ``dest`` is the configuration's or a default, and not one that follows from others."""
+        return dest in self.given or all(change.dest != dest for change in self.changes)
+
     @classmethod
     def of(
         cls,

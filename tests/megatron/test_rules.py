@@ -107,10 +107,11 @@ def test_only_warnings_can_be_silenced(planned, id, message):
 
 
 def test_sizes_that_are_none_are_all_that_is_told(planned):
-    plan = planned("model=llama2_7b", "parallel.tp=0", "model.num_layers=-1", "cluster=cpu")
+    plan = planned("model=llama2_7b", "parallel.tp=0", "model.num_layers=-1", "cluster=cpu", "cluster.nodes=0")
     assert [(finding.id, finding.keys) for finding in plan.findings] == [
         ("MW100", ("parallel.tp",)),
         ("MW100", ("model.num_layers",)),
+        ("MW100", ("cluster.nodes", "cluster.gpus_per_node")),
     ]
 
 

@@ -111,7 +111,7 @@ def eval_interval(e: Effective) -> Iterator[Violation]:
 def positive(e: Effective) -> Iterator[Violation]:
     for dest in ("micro_batch_size", "global_batch_size", "eval_micro_batch_size", "eval_global_batch_size"):
         size = e.values.get(dest)
-        if size is not None and size < 1:
+        if size is not None and size < 1 and e.said(dest):
             yield Violation(f"{dest} = {size} is not a size", (dest,), choices(dest, [1]))
 
 

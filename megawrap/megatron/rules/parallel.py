@@ -38,8 +38,10 @@ KEY_VALUE_COPIES = (0, 16)
 def positive(e: Effective) -> Iterator[Violation]:
     for dest in COUNTED:
         size = e.values.get(dest)
-        if size is not None and size < 1:
+        if size is not None and size < 1 and e.said(dest):
             yield Violation(f"{dest} = {size} is not a size", (dest,), choices(dest, [1]))
+    if e.layout.world_size < 1:
+        yield Violation(f"a world of {e.layout.world_size} ranks holds nothing", ("world_size",))
 
 
 @rule("MW101", "the world size is a multiple of TP x PP x CP", checked="validate_args")
