@@ -68,7 +68,7 @@ class Rule:
 
     def broken(self, effective: Effective) -> Iterator[Violation]:
         """What ``effective`` breaks; nothing in a release that the rule does not hold for."""
-        if any(span.holds(effective.fork, effective.core) for span in self.spans):
+        if self.spans == ALL or any(span.holds(effective.fork, effective.core) for span in self.spans):
             yield from self.condition(effective)
 
     @property
