@@ -13,7 +13,7 @@ PYTEST_ARGS ?= -n 2 --dist loadfile
 
 export UV_PYTHON_DOWNLOADS := never
 
-.PHONY: help demo setup test lint types unit core bench clean
+.PHONY: help demo setup test lint types unit core conformance bench clean
 
 help:
 	@grep -E '^# make' Makefile | sed 's/^# //'
@@ -53,6 +53,18 @@ ifneq ($(OLDEST),)
 else
 	@echo "no Python 3.10 here: the light core was not tested on it"
 endif
+
+# make conformance: CASES=5000 configurations and every argument changed alone, judged here and by the real Megatron:
+# the installed megatron-core and the source trees of MEGAWRAP_CHECKOUTS=DIR1:DIR2
+CASES ?= 5000
+COMPARE := tests/conformance/conformance_run.py
+
+conformance: setup
+	status=0; \
+	for tree in "" $$(tr : ' ' <<< "$${MEGAWRAP_CHECKOUTS:-}"); do \
+	    $(BIN)/python $(COMPARE) $${tree:+--tree "$$tree"} --cases $(CASES) || status=1; \
+	    $(BIN)/python $(COMPARE) $${tree:+--tree "$$tree"} --singles || status=1; \
+	done; exit $$status
 
 # make bench: the benchmarks, with what they showed in benchmarks/README.md
 bench: setup

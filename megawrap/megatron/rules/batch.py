@@ -107,7 +107,7 @@ def eval_interval(e: Effective) -> Iterator[Violation]:
         yield Violation("eval_interval is not set", ("eval_interval",), choices("eval_interval", [1000]))
 
 
-@rule("MW209", "sizes of batches are 1 or more", checked="validate_args")
+@rule("MW209", "sizes of batches are 1 or more", checked="validate_args, the first validation")
 def positive(e: Effective) -> Iterator[Violation]:
     for dest in ("micro_batch_size", "global_batch_size", "eval_micro_batch_size", "eval_global_batch_size"):
         size = e.values.get(dest)

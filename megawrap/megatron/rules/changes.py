@@ -27,7 +27,7 @@ def yours(e: Effective) -> Iterator[Violation]:
 @rule("MW902", "the vocabulary is a multiple of its step x TP", checked="nowhere: it is padded", severity="warning")
 def padded(e: Effective) -> Iterator[Violation]:
     size, step = e.vocab_size, (e.make_vocab_size_divisible_by or 0) * e.layout.tensor
-    if size and step and e.padded_vocab_size is None and size % step:
+    if size and size > 0 and step and e.padded_vocab_size is None and size % step:
         whole = math.ceil(size / step) * step
         message = f"the vocabulary of {size} is padded to {whole}, a multiple of {step}: a checkpoint has that shape"
         yield Violation(message, ("make_vocab_size_divisible_by", TP))

@@ -34,7 +34,11 @@ KEY_VALUE_COPIES = (0, 16)
 """From this version on TP may also be a multiple of the key/value heads, which are then copied."""
 
 
-@rule("MW100", "sizes are 1 or more", checked="initialize_model_parallel, TransformerConfig: division by zero")
+@rule(
+    "MW100",
+    "sizes are 1 or more",
+    checked="initialize_model_parallel, TransformerConfig, the first step: division by zero",
+)
 def positive(e: Effective) -> Iterator[Violation]:
     for dest in COUNTED:
         size = e.values.get(dest)

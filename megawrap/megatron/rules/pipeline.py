@@ -175,5 +175,5 @@ needs("MW143", "layers were offloaded to the CPU only without a pipeline and wit
       when={"cpu_offloading": ON}, need={PP: (1,), "recompute_granularity": OFF}, checked="TransformerConfig",
       spans=(nvidia(until="0.16"), rocm(until="0.16")))  # fmt: skip
 needs("MW139", "layers are offloaded to the CPU only without a pipeline and without recomputation",
-      when={"cpu_offloading_num_layers": ON}, need={PP: (1,), "recompute_granularity": OFF},
+      when={"cpu_offloading_num_layers": tuple(range(1, 1025))}, need={PP: (1,), "recompute_granularity": OFF},
       checked="TransformerConfig", spans=(nvidia("0.16"), rocm("0.16")))  # fmt: skip
