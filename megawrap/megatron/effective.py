@@ -117,7 +117,7 @@ def _layout(e: _Draft) -> Proposal:
 def _is_interleaved(e: _Draft) -> bool:
     pipeline = e.pipeline_model_parallel_size or 0
     # Before these releases the interleaved schedule ran with one virtual stage too.
-    is_one_enough = not e.since((0, 13), (0, 15))
+    is_one_enough = not e.since((0, 14), (0, 15))
     asked = any(e.values.get(name) for name in VIRTUAL)
     return pipeline > 1 and asked and (is_one_enough or virtual_size(e.values, pipeline) > 1)
 

@@ -184,7 +184,7 @@ def _has_one_queue(e: Effective) -> bool:
 
 @rule("MW112", "CUDA_DEVICE_MAX_CONNECTIONS is 1 with TP or CP", checked="validate_args", spans=ONE_QUEUE_BY_LAYOUT)
 def one_queue(e: Effective) -> Iterator[Violation]:
-    is_exempt = e.use_torch_fsdp2 or e.use_megatron_fsdp or e.overlap_moe_expert_parallel_comm
+    is_exempt = e.use_torch_fsdp2 or e.use_megatron_fsdp or e.use_custom_fsdp or e.overlap_moe_expert_parallel_comm
     is_blackwell = e.gpu is not None and e.gpu.arch.startswith("sm_10")
     if e.layout.tensor * e.layout.context > 1 and not _has_one_queue(e) and not is_exempt and not is_blackwell:
         yield Violation(f"{_queues(e)} with TP x CP > 1: Megatron wants 1", (TP, CP))
@@ -204,7 +204,7 @@ def one_queue_for_overlap(e: Effective) -> Iterator[Violation]:
 @rule("MW114", "CUDA_DEVICE_MAX_CONNECTIONS is not 1 with fully sharded data parallel", checked="validate_args",
       spans=ONE_QUEUE_BY_LAYOUT)  # fmt: skip
 def many_queues(e: Effective) -> Iterator[Violation]:
-    for dest in ("use_torch_fsdp2", "use_megatron_fsdp"):
+    for dest in ("use_torch_fsdp2", "use_megatron_fsdp", "use_custom_fsdp"):
         if e.values.get(dest) and _has_one_queue(e):
             yield Violation(f"CUDA_DEVICE_MAX_CONNECTIONS = 1 with {dest}: Megatron refuses it", (dest,))
 

@@ -169,6 +169,9 @@ def embedding_alone(e: Effective) -> Iterator[Violation]:
         yield Violation(message, ("standalone_embedding_stage", PP), choices("standalone_embedding_stage", [False]))
 
 
+needs("MW145", "even one virtual stage needed several stages",
+      when={"num_virtual_stages_per_pipeline_rank": (1,)}, need={PP: tuple(range(2, 129))},
+      spans=(nvidia(until="0.14"), rocm(until="0.15")))  # fmt: skip
 needs("MW142", "several residual streams are not sent between stages",
       when={"enable_mhc_connections": ON}, need={PP: (1,)}, checked="TransformerConfig")  # fmt: skip
 needs("MW143", "layers were offloaded to the CPU only without a pipeline and without recomputation",

@@ -102,6 +102,8 @@ def offloaded_modules(e: Effective) -> Iterator[Violation]:
         yield Violation(message, ("fine_grained_activation_offloading", "cpu_offloading_num_layers"))
 
 
+needs("MW371", "CUDA graphs draw random numbers through Transformer Engine",
+      when={"external_cuda_graph": ON}, need={"te_rng_tracker": ON}, spans=(nvidia("0.13", "0.14"),))  # fmt: skip
 needs("MW366", "CUDA graphs capture layers that are not recomputed whole",
       when={"cuda_graph_impl": ("local", "transformer_engine")}, need={"recompute_granularity": ("selective", None),
                                                                         "cpu_offloading_num_layers": OFF},

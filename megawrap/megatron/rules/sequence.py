@@ -87,6 +87,10 @@ needs("MW309", "fused rotary positions of latent attention are for yarn",
 needs("MW310", "latent attention has no key/value groups",
       when={"multi_latent_attention": ON}, need={"group_query_attention": OFF},
       spans=(nvidia("0.16"), rocm("0.16")))  # fmt: skip
+needs("MW346", "normalized latent attention without query latents needs Transformer Engine",
+      when={"multi_latent_attention": ON, "qk_layernorm": ON, "q_lora_rank": OFF, "transformer_impl": ("local",)},
+      need={"qk_layernorm": OFF}, checked="nowhere: dies when the layers are built",
+      spans=(nvidia("0.19"),))  # fmt: skip
 needs("MW329", "latents are cached without fused rotary positions",
       when={"multi_latent_attention": ON, "cache_mla_latents": ON}, need={"apply_rope_fusion": OFF},
       checked="TransformerConfig")  # fmt: skip
