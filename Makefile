@@ -69,6 +69,7 @@ conformance: setup
 # make bench: the benchmarks, with what they showed in benchmarks/README.md
 bench: setup
 	$(BIN)/python benchmarks/plan.py
+	$(BIN)/python benchmarks/rules.py
 
 # make clean: remove what make made, runs excepted
 clean:
