@@ -74,7 +74,7 @@ def build(composed: Composed, ambient: Mapping[str, str] | None = None) -> Launc
             for, but Megatron would reject, is among its findings.
     """
     config = composed.config
-    target = resolve(config.megatron)
+    target = resolve(config.megatron, config.launcher.python)
     compiled = compile_arguments(config, target, lambda: composed.origins)
     defaults, given = target.surface.defaults(), compiled.values()
     try:

@@ -15,7 +15,7 @@ FLOORS = (
     {"errors"},
     {"config", "hardware"},
     {"megatron", "estimate"},
-    {"plan", "steps", "guards", "surroundings", "catalog"},
+    {"plan", "steps", "guards", "surroundings", "catalog", "verify"},
     {"launchers", "rccl_tests", "preprocess"},
     {"tune", "run", "checkpoint", "importing"},
     {"cli"},
@@ -23,8 +23,8 @@ FLOORS = (
 # Of one floor, yet one builds on the other: steps are part of a plan, the machine completes a cluster's section,
 # rules ask the estimate for a width.
 NEIGHBOURS = {
-    ("plan", "steps"), ("plan", "surroundings"), ("plan", "catalog"), ("guards", "plan"), ("hardware", "config"),
-    ("megatron", "estimate"),
+    ("plan", "steps"), ("plan", "surroundings"), ("plan", "catalog"), ("guards", "plan"), ("verify", "plan"),
+    ("hardware", "config"), ("megatron", "estimate"),
 }  # fmt: skip
 STANDALONE = ("preprocess", "rccl_tests")
 

@@ -23,6 +23,7 @@ FORMATS = ("rich", "argv", "shell", "json")
 def configure(parser: argparse.ArgumentParser) -> None:
     """Options of ``plan``."""
     parser.add_argument("--format", choices=FORMATS, default="rich", help="argv: a word a line; shell: a script")
+    parser.add_argument("--verify", action="store_true", help="also ask the target Megatron itself: some seconds")
     parser.add_argument("--all", action="store_true", help="also the arguments that say Megatron's default")
 
 
@@ -30,6 +31,10 @@ def run(invocation: Invocation) -> int:
     """Print the plan; exit code 2 when something in it is wrong."""
     options = invocation.options
     plan = common.planned(options)
+    if options.verify:
+        from megawrap.verify import verified
+
+        plan = verified(plan)
     started = commands(plan)
     if options.json or options.format == "json":
         shown = plan_as_dict(plan, started, everything=options.all)

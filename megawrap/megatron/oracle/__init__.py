@@ -46,9 +46,13 @@ class Oracle:
         """
         words = [python, str(WORKER), *([str(tree)] if tree else [])]
         self._said = tempfile.TemporaryFile()  # noqa: SIM115 - a pipe that nobody reads would fill up
-        self._process = subprocess.Popen(
-            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._said, text=True
-        )
+        try:
+            self._process = subprocess.Popen(
+                words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._said, text=True
+            )
+        except OSError as problem:
+            self._said.close()
+            raise ResourceError(_unasked(f"{python}: {problem.strerror}")) from None
         try:
             self.file = Path(self._answer()["file"])
         except ResourceError:
@@ -99,7 +103,10 @@ class Oracle:
             self._process.wait()
             self._said.seek(0)
             said = self._said.read().decode(errors="replace").strip().splitlines()
-            message = f"Megatron cannot be asked: {said[-1] if said else 'its process ended'}"
-            raise ResourceError(Finding(id="MW730", message=message, keys=("megatron.source",)))
+            raise ResourceError(_unasked(said[-1] if said else "its process ended"))
         answer: dict[str, Any] = orjson.loads(line)
         return answer
+
+
+def _unasked(why: str) -> Finding:
+    return Finding(id="MW730", message=f"Megatron cannot be asked: {why}", keys=("megatron.source",))
