@@ -110,4 +110,4 @@ def _placed(findings: Iterable[Finding], composed: Composed) -> Iterator[Finding
 
 def core_of(target: Target) -> tuple[int, ...]:
     """The version that decides which rules hold."""
-    return numbers(target.version or target.release.core)
+    return numbers(target.release.checks or target.version or target.release.core)

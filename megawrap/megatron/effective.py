@@ -158,11 +158,11 @@ def _experts(e: _Draft) -> Proposal:
 
 
 def _activation(e: _Draft) -> Proposal:
-    if e.position_embedding_type != "rope":
+    if e.position_embedding_type != "rope" and e.since((0, 10), (0, 10)):
         yield "apply_rope_fusion", False, "positions are not rotary"
-    if e.add_bias_linear:
+    if e.add_bias_linear and e.since((0, 10), (0, 10)):
         yield "add_qkv_bias", True, "all linear layers have biases"
-    else:
+    if not e.add_bias_linear:
         yield "bias_gelu_fusion", False, "there are no biases to fuse"
     if e.apply_query_key_layer_scaling:
         yield "attention_softmax_in_fp32", True, "apply_query_key_layer_scaling needs it"

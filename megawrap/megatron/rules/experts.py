@@ -44,7 +44,7 @@ def visits(e: Effective) -> Iterator[Violation]:
 
 
 @rule("MW802", "the softmax comes first when a token visits one expert", checked="TransformerConfig",
-      spans=(nvidia("0.11"), rocm()))  # fmt: skip
+      spans=(nvidia("0.11"), rocm("0.10")))  # fmt: skip
 def one_visit(e: Effective) -> Iterator[Violation]:
     is_softmax = e.values.get("moe_router_score_function", "softmax") == "softmax"
     # Checked for dense models too, whose topk is 2 unless said otherwise.
@@ -136,7 +136,7 @@ def shared(e: Effective) -> Iterator[Violation]:
 
 
 @rule("MW809", "experts with biases are not split over ETP", checked="TransformerConfig",
-      spans=(nvidia("0.15"), rocm()))  # fmt: skip
+      spans=(nvidia("0.15"), rocm("0.15")))  # fmt: skip
 def biases(e: Effective) -> Iterator[Violation]:
     if e.num_experts and e.add_bias_linear and e.layout.expert_tensor > 1:
         message = f"experts with biases and ETP = {e.layout.expert_tensor}"
@@ -228,7 +228,7 @@ needs("MW822", "experts had no biases", when={"num_experts": ON}, need={"add_bia
 
 
 @rule("MW821", "a dense model is one that says nothing of experts", checked="validate_args",
-      spans=(nvidia("0.9", "0.14"), rocm(until="0.15")))  # fmt: skip
+      spans=(nvidia("0.10", "0.14"), rocm("0.10", "0.15")))  # fmt: skip
 def no_experts(e: Effective) -> Iterator[Violation]:
     if e.given.get("num_experts") == 0:
         message = "num_experts = 0: this release takes it for an encoder; leave it unset"
@@ -238,6 +238,9 @@ def no_experts(e: Effective) -> Iterator[Violation]:
 needs("MW816", "latent projections are of experts", when={"moe_latent_size": ON}, need={"num_experts": ON})  # fmt: skip
 needs("MW817", "experts were given no layer specification of one's own",
       when={"num_experts": ON}, need={"spec": OFF}, spans=(nvidia("0.9", "0.12"), rocm(until="0.16")))  # fmt: skip
+needs("MW835", "grouped products of experts were not for FP8",
+      when={"num_experts": ON, "moe_grouped_gemm": ON}, need={"fp8": OFF}, checked="TransformerConfig",
+      spans=(nvidia(until="0.10"), rocm(until="0.10")))  # fmt: skip
 needs("MW818", "grouped products of experts were for bf16",
       when={"moe_grouped_gemm": ON}, need={"bf16": ON}, spans=(nvidia(until="0.16"), rocm(until="0.16")))  # fmt: skip
 SENT_IN_FP8 = {"MW833": "moe_dispatch_fwd_dtype", "MW834": "moe_combine_bwd_dtype"}

@@ -223,7 +223,8 @@ def hierarchical_sizes(e: Effective) -> Iterator[Violation]:
 @rule("MW116", "one way of context-parallel communication, or one for each layer", checked="TransformerConfig")
 def context_communication(e: Effective) -> Iterator[Violation]:
     kinds = e.cp_comm_type or ()
-    if e.layout.context > 1 and len(kinds) > 1 and len(kinds) != e.num_layers:
+    is_always_asked = e.core < ((0, 12) if e.fork == "nvidia" else (0, 15))
+    if (e.layout.context > 1 or is_always_asked) and len(kinds) > 1 and len(kinds) != e.num_layers:
         message = f"cp_comm_type has {len(kinds)} entries for {e.num_layers} layers"
         yield Violation(message, ("cp_comm_type", "num_layers"))
 
@@ -276,11 +277,20 @@ def encoder(e: Effective) -> Iterator[Violation]:
             yield Violation(message, (dest,), choices(dest, [None]))
 
 
+@rule("MW124", "EP divided DP", checked="initialize_model_parallel",
+      spans=(nvidia(until="0.10"), rocm(until="0.10")))  # fmt: skip
+def experts_in_data(e: Effective) -> Iterator[Violation]:
+    data, expert = e.layout.data, e.layout.expert
+    if data is not None and expert > 1 and data % expert:
+        message = f"EP = {expert} does not divide DP = {data}, and this release splits experts over DP only"
+        yield Violation(message, (EP, "world_size"), choices(EP, divisors(data, expert)))
+
+
 needs("MW123", "ranks are counted TP first, then PP, without experts and context parallelism",
       when={"use_tp_pp_dp_mapping": ON}, need={CP: (1,), EP: (1,)},
       spans=(nvidia(until="0.11"), rocm(until="0.15")))  # fmt: skip
 needs("MW120", "latent attention with TP needs sequence parallelism in older releases",
       when={"multi_latent_attention": ON, TP: tuple(range(2, 129))}, need={"sequence_parallel": ON},
-      spans=(nvidia(until="0.16"), rocm(until="0.16")))  # fmt: skip
+      spans=(nvidia(until="0.16"), rocm("0.10", "0.16")))  # fmt: skip
 needs("MW121", "TP communication can only overlap with sequence parallelism",
       when={"tp_comm_overlap": ON}, need={"sequence_parallel": ON})  # fmt: skip

@@ -17,7 +17,7 @@ def has_ends(e: Effective) -> bool:
     return any(e.values.get(name) is not None for name in ENDS)
 
 
-@rule("MW105", "the number of layers is a multiple of PP", checked="validate_args")
+@rule("MW105", "the number of layers is a multiple of PP", checked="validate_args, when the layers are built")
 def layers(e: Effective) -> Iterator[Violation]:
     count, pipeline = counted_layers(e.values), e.layout.pipeline
     if has_ends(e) or e.pipeline_model_parallel_layout or e.hybrid_layer_pattern or count % pipeline == 0:
@@ -55,11 +55,24 @@ def virtual_layers(e: Effective) -> Iterator[Violation]:
 
 @rule("MW132", "an interleaved schedule needs several stages", checked="validate_args")
 def interleaved(e: Effective) -> Iterator[Violation]:
+    if e.layout.virtual > 1:
+        yield from _too_few_stages(e)
+
+
+@rule("MW145", "even one virtual stage needed several stages", checked="validate_args",
+      spans=(nvidia(until="0.14"), rocm(until="0.15")))  # fmt: skip
+def one_virtual_stage(e: Effective) -> Iterator[Violation]:
+    if e.layout.virtual == 1 and any(e.values.get(name) is not None for name in VIRTUAL):
+        yield from _too_few_stages(e)
+
+
+def _too_few_stages(e: Effective) -> Iterator[Violation]:
     virtual, pipeline = e.layout.virtual, e.layout.pipeline
     least = 2 if e.overlap_p2p_comm or e.values.get("overlap_p2p_comm") is None else 3
-    if virtual > 1 and pipeline < least:
+    if pipeline < least:
         why = "" if least == 2 else " without overlap_p2p_comm"
-        message = f"{virtual} virtual stages{why} need PP >= {least}, and PP = {pipeline}"
+        what = "1 virtual stage" if virtual == 1 else f"{virtual} virtual stages"
+        message = f"{what}{why} on a rank: PP >= {least} is needed, and PP = {pipeline}"
         yield Violation(message, (PP, *[name for name in VIRTUAL if e.values.get(name) is not None]))
 
 
@@ -75,7 +88,7 @@ def enough_micro_batches(e: Effective) -> Iterator[Violation]:
         )
 
 
-@rule("MW134", "the layers of the middle stages can be divided", checked="TransformerConfig")
+@rule("MW134", "the layers of the middle stages can be divided", checked="TransformerConfig, when the layers are built")
 def uneven(e: Effective) -> Iterator[Violation]:
     if not has_ends(e) or e.pipeline_model_parallel_layout:
         return
@@ -116,7 +129,8 @@ def counted(e: Effective) -> Iterator[Violation]:
         yield Violation(message, (*said, PP))
 
 
-@rule("MW141", "the embedding and the loss used to count as a whole stage", checked="TransformerConfig",
+@rule("MW141", "the embedding and the loss used to count as a whole stage",
+      checked="TransformerConfig, when the layers are built",
       spans=(nvidia(until="0.12"), rocm(until="0.15")))  # fmt: skip
 def counted_stages(e: Effective) -> Iterator[Violation]:
     said = [name for name in COUNTED if e.values.get(name)]
@@ -169,9 +183,6 @@ def embedding_alone(e: Effective) -> Iterator[Violation]:
         yield Violation(message, ("standalone_embedding_stage", PP), choices("standalone_embedding_stage", [False]))
 
 
-needs("MW145", "even one virtual stage needed several stages",
-      when={"num_virtual_stages_per_pipeline_rank": (1,)}, need={PP: tuple(range(2, 129))},
-      spans=(nvidia(until="0.14"), rocm(until="0.15")))  # fmt: skip
 needs("MW142", "several residual streams are not sent between stages",
       when={"enable_mhc_connections": ON}, need={PP: (1,)}, checked="TransformerConfig")  # fmt: skip
 needs("MW143", "layers were offloaded to the CPU only without a pipeline and without recomputation",

@@ -114,7 +114,7 @@ needs("MW322", "rotary positions of latent attention were not fused",
       spans=(nvidia("0.11", "0.13"),))  # fmt: skip
 needs("MW320", "interleaved rotary positions wanted to hear of Megatron Core",
       when={"rotary_interleaved": ON}, need={"deprecated_use_mcore_models": ON},
-      spans=(rocm(until="0.16"),))  # fmt: skip
+      spans=(rocm("0.10", "0.16"),))  # fmt: skip
 needs("MW321", "multi-token prediction was not for context parallelism",
       when={"mtp_num_layers": ON}, need={"context_parallel_size": (1,)}, spans=(nvidia(until="0.14"),))  # fmt: skip
 
@@ -161,7 +161,8 @@ for number, dest in zip(("MW326", "MW327"), INFERENCE_ONLY, strict=True):
 
 @rule("MW328", "batches of inference are cut for a pipeline", checked="validate_args")
 def inference_threshold(e: Effective) -> Iterator[Violation]:
-    key, threshold = "inference_batch_times_seqlen_threshold", e.inference_batch_times_seqlen_threshold
+    key = "inference_batch_times_seqlen_threshold"
+    threshold = e.given.get(key)  # its default was 512 in 0.9, which nobody checked
     if threshold is not None and threshold > -1 and e.layout.pipeline == 1:
         yield Violation(f"{key} = {threshold} needs PP > 1", (key, "pipeline_model_parallel_size"), choices(key, [-1]))
 

@@ -18,12 +18,15 @@ _DATA = Path(__file__).with_name("arguments.json")
 
 @dataclasses.dataclass(frozen=True)
 class Release:
-    """A release: ``core`` is the version in its ``megatron/core/package_info.py``, ``fork`` is nvidia or rocm."""
+    """A release: ``core`` is the version in its ``megatron/core/package_info.py``, ``fork`` is nvidia or rocm.
+    ``checks`` is the version that it checks arguments like, where that is another: two branches of ROCm's fork call
+    themselves 0.10.0rc0."""
 
     id: str
     core: str
     fork: str
     age: int
+    checks: str | None = None
 
     @functools.cached_property
     def surface(self) -> Surface:
@@ -36,7 +39,9 @@ class Release:
 def releases() -> tuple[Release, ...]:
     """All releases, oldest first."""
     rows = _load()["releases"]
-    return tuple(Release(row["id"], row["megatron_core"], row["fork"], age) for age, row in enumerate(rows))
+    return tuple(
+        Release(row["id"], row["megatron_core"], row["fork"], age, row.get("checks")) for age, row in enumerate(rows)
+    )
 
 
 def release(name: str) -> Release:
