@@ -4,6 +4,7 @@ from megawrap.megatron.rules import (
     activation,
     batch,
     changes,
+    dispatch,
     experts,
     growth,
     parallel,
@@ -13,11 +14,12 @@ from megawrap.megatron.rules import (
     sequence,
     sharding,
     storage,
+    tensor,
 )
 from megawrap.megatron.rules.check import check
 from megawrap.megatron.rules.registry import RULES, Rule
 
 __all__ = [
-    "RULES", "Rule", "activation", "batch", "changes", "check", "experts", "growth", "parallel", "pipeline",
-    "precision", "recompute", "sequence", "sharding", "storage",
+    "RULES", "Rule", "activation", "batch", "changes", "check", "dispatch", "experts", "growth", "parallel", "pipeline",
+    "precision", "recompute", "sequence", "sharding", "storage", "tensor",
 ]  # fmt: skip
