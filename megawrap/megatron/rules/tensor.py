@@ -88,6 +88,6 @@ def many_queues(e: Effective) -> Iterator[Violation]:
 
 needs("MW120", "latent attention with TP needs sequence parallelism in older releases",
       when={"multi_latent_attention": ON, TP: tuple(range(2, 129))}, need={"sequence_parallel": ON},
-      spans=(nvidia(until="0.16"), rocm("0.10", "0.16")))  # fmt: skip
+      spans=(nvidia("0.11", "0.16"), rocm("0.10", "0.16")))  # fmt: skip
 needs("MW121", "TP communication can only overlap with sequence parallelism",
       when={"tp_comm_overlap": ON}, need={"sequence_parallel": ON})  # fmt: skip
