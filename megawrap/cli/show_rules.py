@@ -1,4 +1,4 @@
-"""The table of rules."""
+"""The list of rules."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ _COLOURS = {"error": "red", "warning": "yellow"}
 
 
 def show(rows: Iterable[Mapping[str, Any]]) -> None:
-    """Print one line a rule."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    table.add_column("id")
-    table.add_column("what must be so", overflow="fold", ratio=3)
-    table.add_column("checked by Megatron", style="dim", overflow="fold", ratio=2)
-    table.add_column("holds for", style="dim", overflow="fold", ratio=2)
+    """Print a rule, and below it where and in which releases it is checked."""
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
     for row in rows:
-        table.add_row(Text(row["id"], _COLOURS[row["severity"]]), row["says"], row["checked"], row["holds_for"])
+        more = f"{row['checked']} · {row['holds_for']}"
+        table.add_row(Text(row["id"], _COLOURS[row["severity"]]), Text.assemble(f"{row['says']}\n", (more, "dim")))
     console().print(table)

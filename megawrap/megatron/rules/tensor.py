@@ -86,8 +86,8 @@ def many_queues(e: Effective) -> Iterator[Violation]:
             yield Violation(f"CUDA_DEVICE_MAX_CONNECTIONS = 1 with {dest}: Megatron refuses it", (dest,))
 
 
-needs("MW120", "latent attention with TP needs sequence parallelism in older releases",
+needs("MW120", "ROCm's fork wants sequence parallelism with latent attention and TP",
       when={"multi_latent_attention": ON, TP: tuple(range(2, 129))}, need={"sequence_parallel": ON},
-      spans=(nvidia("0.11", "0.16"), rocm("0.10", "0.16")))  # fmt: skip
+      spans=(rocm("0.10", "0.16"),))  # fmt: skip
 needs("MW121", "TP communication can only overlap with sequence parallelism",
       when={"tp_comm_overlap": ON}, need={"sequence_parallel": ON})  # fmt: skip
