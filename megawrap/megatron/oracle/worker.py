@@ -29,7 +29,8 @@ from typing import Any
 TRANSFORMER_ENGINE = "2.14.0"
 _SIZES = ("tensor_model_parallel_size", "pipeline_model_parallel_size", "virtual_pipeline_model_parallel_size",
           "context_parallel_size", "expert_model_parallel_size", "expert_tensor_parallel_size",
-          "num_distributed_optimizer_instances")  # fmt: skip
+          "num_distributed_optimizer_instances", "use_sharp", "sharp_enabled_group")  # fmt: skip
+_GTP_SIZES = {"gtp_remat_size": "gtp_weight_remat_size", "expert_gtp_remat_size": "expert_gtp_weight_remat_size"}
 # Python put this file's folder first, whose modules are not meant to be imported by their bare names.
 sys.path[0] = str(Path(__file__).absolute().parents[1])
 light: Any = importlib.import_module("light")
@@ -221,7 +222,9 @@ def _ddp_config(args: Any) -> None:
     given = _fields(DistributedDataParallelConfig, args)
     named = {field.name for field in dataclasses.fields(DistributedDataParallelConfig)}
     renamed = {"grad_reduce_in_fp32": "accumulate_allreduce_grads_in_fp32", "num_buckets": "ddp_num_buckets",
-               "bucket_size": "ddp_bucket_size", "average_in_collective": "ddp_average_in_collective"}  # fmt: skip
+               "bucket_size": "ddp_bucket_size", "average_in_collective": "ddp_average_in_collective",
+               "param_name_patterns_for_fp32_local_accumulation":
+               "ddp_param_name_patterns_for_fp32_local_accumulation"}  # fmt: skip
     given.update({new: getattr(args, old) for new, old in renamed.items() if new in named and hasattr(args, old)})
     DistributedDataParallelConfig(**given)
 
@@ -302,6 +305,9 @@ def _groups(args: Any) -> None:
 
     named = set(inspect.signature(parallel_state.initialize_model_parallel).parameters)
     sizes = {name: getattr(args, name) for name in _SIZES if name in named and hasattr(args, name)}
+    sizes |= {name: getattr(args, dest) for name, dest in _GTP_SIZES.items() if name in named and hasattr(args, dest)}
+    if "order" in named and getattr(args, "use_tp_pp_dp_mapping", False):
+        sizes["order"] = "tp-cp-ep-pp-dp"
     parallel_state.initialize_model_parallel(**sizes)
 
 

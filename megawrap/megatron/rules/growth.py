@@ -1,4 +1,4 @@
-"""MW21x: global batches that grow during the run. Sources: num_microbatches_calculator of Megatron-LM core_v0.14.0 and
+"""MW133, MW21x: the micro-batches of a step, and global batches that grow. Sources: num_microbatches_calculator of Megatron-LM core_v0.14.0 and
 core_v0.19.0."""
 
 from __future__ import annotations
@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator
 
 from megawrap.megatron.effective import Effective
-from megawrap.megatron.rules.registry import Violation, choices, nvidia, rocm, rule
+from megawrap.megatron.rules.parallel import PP
+from megawrap.megatron.rules.registry import Violation, choices, multiples, nvidia, rocm, rule
 
 SUFFIXES = {"": 1, "K": 10**3, "M": 10**6, "B": 10**9, "T": 10**12}
 
@@ -35,6 +36,30 @@ def ramp_up(e: Effective) -> Iterator[Violation]:
     if wrong:
         message = f"{key} passes a batch of {wrong[0]}, which is not a multiple of {micro} x {data} = {micro * data}"
         yield Violation(message, (key, "micro_batch_size"))
+
+
+@rule("MW133", "an interleaved schedule has whole groups of micro-batches", checked="nowhere: dies in the first step")
+def interleaved(e: Effective) -> Iterator[Violation]:
+    pipeline, step = e.layout.pipeline, (e.micro_batch_size or 1) * (e.layout.data or 1)
+    if e.layout.virtual < 2 or pipeline < 2:
+        return
+    key = "microbatch_group_size_per_vp_stage"
+    group = e.values.get(key) or pipeline
+    if group < pipeline:
+        yield Violation(f"{key} = {group} is less than PP = {pipeline}", (key, PP), choices(key, [pipeline]))
+        return
+    for dest in ("global_batch_size", *(("eval_global_batch_size",) if e.eval_iters else ())):
+        batch = e.values.get(dest)
+        if not batch or batch % step or not e.said(dest):
+            continue
+        count = batch // step
+        if count < group or 0 < count % group < pipeline:
+            yield Violation(
+                f"{dest} = {batch} makes {count} micro-batches, and the interleaved schedule of PP = {pipeline} takes "
+                f"groups of {group} with at least {pipeline} in the last",
+                (dest, PP),
+                choices(dest, multiples(group * step, batch)),
+            )
 
 
 @rule("MW218", "a growing batch is counted in samples", checked="validate_args", spans=RAMP_UP)

@@ -76,18 +76,6 @@ def _too_few_stages(e: Effective) -> Iterator[Violation]:
         yield Violation(message, (PP, *[name for name in VIRTUAL if e.values.get(name) is not None]))
 
 
-@rule("MW133", "an interleaved schedule needs as many micro-batches as stages",
-      checked="nowhere: dies in the first step")  # fmt: skip
-def enough_micro_batches(e: Effective) -> Iterator[Violation]:
-    count, pipeline = e.layout.micro_batches, e.layout.pipeline
-    if e.layout.virtual > 1 and count is not None and pipeline > 1 and count < pipeline:
-        yield Violation(
-            f"{count} micro-batches in a step, and the interleaved schedule of PP = {pipeline} needs {pipeline}",
-            ("global_batch_size", PP),
-            choices("global_batch_size", [pipeline * (e.micro_batch_size or 1) * (e.layout.data or 1)]),
-        )
-
-
 @rule("MW134", "the layers of the middle stages can be divided", checked="TransformerConfig, when the layers are built")
 def uneven(e: Effective) -> Iterator[Violation]:
     if not has_ends(e) or e.pipeline_model_parallel_layout:

@@ -184,6 +184,8 @@ def no_rope(e: Effective) -> Iterator[Violation]:
     except ValueError as problem:
         yield Violation(f"no_rope_freq = {problem}", ("no_rope_freq",))
         return
+    if pattern == 0:
+        return
     if e.flash_decode:
         yield Violation("no_rope_freq does not work with flash_decode", ("no_rope_freq", "flash_decode"))
     if isinstance(pattern, int) and layers % pattern:
