@@ -3,9 +3,11 @@
 from megawrap.megatron.rules import (
     activation,
     batch,
+    captures,
     changes,
     dispatch,
     experts,
+    graphs,
     growth,
     parallel,
     pipeline,
@@ -20,6 +22,6 @@ from megawrap.megatron.rules.check import check
 from megawrap.megatron.rules.registry import RULES, Rule
 
 __all__ = [
-    "RULES", "Rule", "activation", "batch", "changes", "check", "dispatch", "experts", "growth", "parallel", "pipeline",
-    "precision", "recompute", "sequence", "sharding", "storage", "tensor",
+    "RULES", "Rule", "activation", "batch", "captures", "changes", "check", "dispatch", "experts", "graphs", "growth",
+    "parallel", "pipeline", "precision", "recompute", "sequence", "sharding", "storage", "tensor",
 ]  # fmt: skip

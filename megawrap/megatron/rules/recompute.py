@@ -1,5 +1,5 @@
-"""MW36x: recomputation, offloading, CUDA graphs. Sources: validate_args and TransformerConfig of Megatron-LM
-core_v0.19.0."""
+"""MW305, MW360–MW365, MW410–MW412: recomputation and offloading. Sources: validate_args and TransformerConfig of
+Megatron-LM core_v0.9.0 to core_v0.19.0."""
 
 from __future__ import annotations
 
@@ -11,8 +11,27 @@ from megawrap.megatron.rules.registry import OFF, ON, Violation, choices, needs,
 MODULES = {**dict.fromkeys(("core_attn", "moe_act", "layernorm", "mla_up_proj", "mlp", "moe"), (0, 12)),
            "shared_experts": (0, 14), "gdn_norm_out": (0, 19)}  # fmt: skip
 """What can be recomputed, and since which version."""
-OFFLOADED = ("core_attn", "attn_proj", "expert_fc1", "fused_group_mlp", "moe_act", "attn_norm", "mlp_norm",
-             "qkv_linear")  # fmt: skip
+MODULES_KEY = "recompute_modules"
+OFFLOADED = ("core_attn", "attn_proj", "expert_fc1", "moe_act", "attn_norm", "mlp_norm", "qkv_linear")
+FUSED_GROUP = "fused_group_mlp"
+"""It can be offloaded from 0.19 on."""
+
+
+def recomputed(e: Effective) -> frozenset[str]:
+    """The modules that are recomputed, everything of a layer being "full"."""
+    by_flag = bool(e.moe_layer_recompute) and e.core >= (0, 12)
+    if e.recompute_granularity not in ("full", "selective") and not by_flag:
+        return frozenset()
+    if e.recompute_granularity == "full":
+        return frozenset({"full"})
+    return frozenset(("core_attn",) if e.recompute_modules is None else e.recompute_modules) | (
+        {"moe"} if by_flag else set()
+    )
+
+
+def is_offloading(e: Effective) -> bool:
+    """Whether layers are offloaded to the CPU: a switch of its own before 0.16, a number of layers since."""
+    return (e.cpu_offloading_num_layers or 0) > 0 if e.core >= (0, 16) else bool(e.cpu_offloading)
 
 
 @rule("MW305", "recomputing whole layers needs a method and a number of layers", checked="TransformerConfig")
@@ -71,11 +90,10 @@ needs("MW363", "a whole expert layer is recomputed by itself",
       checked="TransformerConfig")  # fmt: skip
 
 
-@rule("MW364", "fewer layers are offloaded than there are", checked="TransformerConfig",
-      spans=(nvidia("0.16"), rocm("0.16")))  # fmt: skip
+@rule("MW364", "fewer layers are offloaded than there are", checked="TransformerConfig")
 def offloaded_layers(e: Effective) -> Iterator[Violation]:
     count, layers = e.cpu_offloading_num_layers or 0, e.num_layers
-    if layers and count >= layers:
+    if layers and is_offloading(e) and not 0 <= count < layers:
         message = f"cpu_offloading_num_layers = {count}, and there are {layers} layers"
         yield Violation(message, ("cpu_offloading_num_layers",), choices("cpu_offloading_num_layers", [layers - 1]))
 
@@ -85,10 +103,11 @@ def offloaded_modules(e: Effective) -> Iterator[Violation]:
     if not e.fine_grained_activation_offloading:
         return
     named, key = e.offload_modules or (), "offload_modules"
-    wrong = [name for name in named if name not in OFFLOADED]
+    known = (*OFFLOADED, FUSED_GROUP) if e.core >= (0, 19) else OFFLOADED
+    wrong = [name for name in named if name not in known]
     if not named or wrong:
         said = f"has {', '.join(wrong)}" if wrong else "is empty"
-        yield Violation(f"offload_modules {said}; there are: {', '.join(OFFLOADED)}", (key,))
+        yield Violation(f"offload_modules {said}; there are: {', '.join(known)}", (key,))
     if "attn_proj" in named and "core_attn" not in named:
         yield Violation("offloading attn_proj needs core_attn with it", (key,))
     if e.transformer_impl != "transformer_engine":
@@ -97,48 +116,54 @@ def offloaded_modules(e: Effective) -> Iterator[Violation]:
     if e.environment.get("NVTE_CPU_OFFLOAD_V1") != "1":
         message = "fine-grained offloading needs NVTE_CPU_OFFLOAD_V1=1 with Transformer Engine 2.10 or newer"
         yield Violation(message, ("fine_grained_activation_offloading",))
-    if e.cpu_offloading_num_layers:
+    if is_offloading(e):
         message = "fine-grained offloading does not work with cpu_offloading_num_layers"
         yield Violation(message, ("fine_grained_activation_offloading", "cpu_offloading_num_layers"))
 
 
-needs("MW371", "CUDA graphs draw random numbers through Transformer Engine",
-      when={"external_cuda_graph": ON}, need={"te_rng_tracker": ON}, spans=(nvidia("0.13", "0.14"),))  # fmt: skip
-needs("MW366", "CUDA graphs capture layers that are not recomputed whole",
-      when={"cuda_graph_impl": ("local", "transformer_engine")}, need={"recompute_granularity": ("selective", None),
-                                                                        "cpu_offloading_num_layers": OFF},
-      checked="TransformerConfig")  # fmt: skip
-needs("MW367", "a graph of the whole iteration cannot look for NaN",
-      when={"cuda_graph_impl": ("full_iteration",)},
-      need={"check_for_nan_in_loss_and_grad": OFF, "cuda_graph_modules": OFF})  # fmt: skip
+PARTS_OF_EXPERTS = ("moe_act", "expert_fc1", FUSED_GROUP)
 
 
-@rule("MW370", "CUDA graphs of inference go with those of training", checked="validate_args")
-def inference_graphs(e: Effective) -> Iterator[Violation]:
-    scope = e.inference_cuda_graph_scope
-    legal = ("layer", "block") if e.cuda_graph_impl == "local" else ("none",)
-    if scope is not None and scope not in legal:
-        message = f"inference_cuda_graph_scope = {scope} with cuda_graph_impl = {e.cuda_graph_impl}"
-        yield Violation(message, ("inference_cuda_graph_scope", "cuda_graph_impl"),
-                        choices("inference_cuda_graph_scope", legal))  # fmt: skip
+@rule("MW410", "what is offloaded of experts is not recomputed too, or named twice", checked="TransformerConfig",
+      spans=(nvidia("0.19"), rocm("0.19")))  # fmt: skip
+def offloaded_experts(e: Effective) -> Iterator[Violation]:
+    named, key = set(e.offload_modules or ()), "offload_modules"
+    if not e.fine_grained_activation_offloading:
+        return
+    parts = [name for name in PARTS_OF_EXPERTS if name in named]
+    if parts and "moe" in recomputed(e):
+        yield Violation(f"offloading {' and '.join(parts)} does not work with recomputing moe", (key, MODULES_KEY))
+    if FUSED_GROUP in named and len(parts) > 1:
+        yield Violation(f"{FUSED_GROUP} is offloaded whole: leave out {parts[0]}", (key,))
+    if FUSED_GROUP in named and not e.use_transformer_engine_op_fuser:
+        message = f"offloading {FUSED_GROUP} needs use_transformer_engine_op_fuser"
+        yield Violation(message, (key, "use_transformer_engine_op_fuser"),
+                        choices("use_transformer_engine_op_fuser", [True]))  # fmt: skip
 
 
-@rule("MW368", "CUDA graphs and expandable segments exclude each other", checked="validate_args",
-      spans=(nvidia("0.14"), rocm("0.15")))  # fmt: skip
-def segments(e: Effective) -> Iterator[Violation]:
-    # From 0.16 on only Transformer Engine's graphs are refused, and not with NCCL_GRAPH_REGISTER=0.
-    refused = ("local", "transformer_engine") if e.core < (0, 16) else ("transformer_engine",)
-    is_safe = e.core >= (0, 16) and e.environment.get("NCCL_GRAPH_REGISTER") == "0"
-    allocator = e.environment.get("PYTORCH_CUDA_ALLOC_CONF") or ""
-    if e.cuda_graph_impl in refused and not is_safe and "expandable_segments:True" in allocator:
-        message = "CUDA graphs do not work with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"
-        yield Violation(message, ("cuda_graph_impl",), choices("cuda_graph_impl", ["none"]))
+@rule("MW411", "sizes of what is offloaded are not negative", checked="TransformerConfig",
+      spans=(nvidia("0.19"), rocm("0.19")))  # fmt: skip
+def offloaded_sizes(e: Effective) -> Iterator[Violation]:
+    if not e.fine_grained_activation_offloading:
+        return
+    for dest in ("min_offloaded_tensor_size", "delta_offload_bytes_across_pp_ranks"):
+        if (e.values.get(dest) or 0) < 0:
+            yield Violation(f"{dest} = {e.values[dest]} is negative", (dest,), choices(dest, [0]))
+    fraction = e.activation_offload_fraction
+    if fraction is not None and not 0 <= fraction <= 1:
+        message = f"activation_offload_fraction = {fraction} is not from 0 to 1"
+        yield Violation(message, ("activation_offload_fraction",), choices("activation_offload_fraction", [1.0]))
 
 
-@rule("MW369", "experts are padded for local CUDA graphs", checked="validate_args",
-      spans=(nvidia("0.16", "0.18"), rocm("0.16", "0.18")))  # fmt: skip
-def padded_experts(e: Effective) -> Iterator[Violation]:
-    key = "moe_pad_experts_for_cuda_graph_inference"
-    if e.cuda_graph_impl == "local" and e.layout.expert > 1 and not e.values.get(key):
-        message = f"cuda_graph_impl = local with EP = {e.layout.expert} needs {key}"
-        yield Violation(message, (key, "cuda_graph_impl"), choices(key, [True]))
+@rule("MW412", "what is stashed is not offloaded too", checked="TransformerConfig",
+      spans=(nvidia("0.18"), rocm("0.18")))  # fmt: skip
+def stashed(e: Effective) -> Iterator[Violation]:
+    if not e.moe_paged_stash:
+        return
+    twice = [name for name in PARTS_OF_EXPERTS if name in (e.offload_modules or ())]
+    if twice:
+        message = f"moe_paged_stash keeps {' and '.join(twice)}, which offload_modules has too"
+        yield Violation(message, ("moe_paged_stash", "offload_modules"))
+    if is_offloading(e):
+        message = "moe_paged_stash does not work with cpu_offloading_num_layers"
+        yield Violation(message, ("moe_paged_stash", "cpu_offloading_num_layers"))
