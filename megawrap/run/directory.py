@@ -103,7 +103,8 @@ class RunDirectory:
 def masked_plan(plan: dict[str, Any]) -> dict[str, Any]:
     """The plan with the values of secrets replaced in every environment."""
     steps = [{**step, "environment": _masked(step["environment"])} for step in plan["steps"]]
-    return {**plan, "environment": _masked(plan["environment"]), "steps": steps}
+    variables = [{**row, "value": _masked({row["name"]: row["value"]})[row["name"]]} for row in plan["variables"]]
+    return {**plan, "environment": _masked(plan["environment"]), "variables": variables, "steps": steps}
 
 
 def _masked(environment: Mapping[str, str | None]) -> dict[str, str | None]:

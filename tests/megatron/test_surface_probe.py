@@ -314,8 +314,8 @@ def test_checkouts_by_both_ways(checkout):
     assert known is None or {one.flags: one for one in known.surface.arguments} == rows
 
 
-def test_every_bundled_release_but_the_one_without_a_tree_is_known_by_its_files():
-    assert {row["release"] for row in rows()} == {one.id for one in releases()} - {"rocm-2024-10"}
+def test_every_bundled_release_is_known_by_its_files():
+    assert {row["release"] for row in rows()} == {one.id for one in releases()}
 
 
 def test_a_tree_with_other_arguments_gets_no_fingerprint(fork):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 from pathlib import Path
 
 import pytest
@@ -16,14 +17,15 @@ TINY = ("model=llama_tiny", "parallel=tp2", "cluster=cpu", "data=sample")
 
 def test_record(planned, tmp_path, monkeypatch):
     monkeypatch.setenv("WANDB_API_KEY", "hush")
-    plan = planned(*TINY, "env.HF_TOKEN=secret", "optimizer.lr=1e-3")
+    secret = secrets.token_hex(8)  # a word would also stand in the difference to the last commit
+    plan = planned(*TINY, f"env.HF_TOKEN={secret}", "optimizer.lr=1e-3")
     directory = RunDirectory.create(tmp_path / "run")
     directory.record(plan, commands(plan))
     written = {file.name for file in directory.path.iterdir()}
     assert {"config.yaml", "overrides.txt", "arguments.json", "argv.txt", "environment.json", "versions.json",
             "plan.json"} <= written  # fmt: skip
     for file in directory.path.iterdir():
-        assert "secret" not in file.read_text(), file
+        assert secret not in file.read_text(), file
         assert "hush" not in file.read_text(), file
     arguments = json.loads((directory.path / "arguments.json").read_text())
     assert arguments["lr"] == {"value": 0.001, "keys": ["optimizer.lr"], "origin": ["override optimizer.lr=1e-3"]}

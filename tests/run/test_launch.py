@@ -122,14 +122,11 @@ def test_ctrl_c(tmp_path):
     assert json.loads((tmp_path / "run/result.json").read_text())["reason"] == "interrupted by SIGINT"
 
 
-def test_an_argument_that_megatron_rejects_shows_its_last_words(tmp_path):
+def test_what_megatron_dies_of_shows_its_last_words(tmp_path):
     """What our rules do not know yet still ends with Megatron's own message, the rank, and exit code 1."""
-    words = [
-        *LONG,
-        "megatron.args.moe_router_topk=99",
-        "megatron.args.num_experts=2",
-        "megatron.args.recompute_method=block",
-    ]
+    for end in ("bin", "idx"):
+        (tmp_path / f"junk.{end}").write_bytes(b"junk")
+    words = [*(word for word in LONG if not word.startswith("data=")), "data=prefix", f"data.prefix={tmp_path}/junk"]
     child = start(tmp_path, *words)
     _, err = child.communicate(timeout=PATIENCE)
     assert child.returncode == 1, err
