@@ -14,6 +14,10 @@ from megawrap.megatron.surface import Target
 from megawrap.megatron.surface.parser import parse
 
 
+# A program that is not placed trains another model: the same arguments then do not make the same training.
+_COMPARED = ("argument", "environment", "program")
+
+
 @dataclasses.dataclass(frozen=True)
 class Difference:
     """One argument or variable with its value in the original command and in the compiled configuration. ``is_lost``:
@@ -38,7 +42,7 @@ def differences(command: Command, arguments: Arguments, target: Target, folder: 
         for dest, before in arguments.values.items()
         if before != after.get(dest)
     ]
-    lost = [one for one in (*arguments.unplaced, *command.unplaced) if one.kind in ("argument", "environment")]
+    lost = [one for one in (*arguments.unplaced, *command.unplaced) if one.kind in _COMPARED]
     return [*found, *(_lost(one) for one in lost if one.needed), *_variables(command.environment, composed)]
 
 

@@ -14,6 +14,10 @@ ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 PYTHON = re.compile(r"python[\d.]*")
 TORCHRUN_MODULES = ("torch.distributed.run", "torch.distributed.launch")
 OUR_PROGRAM = "pretrain_gpt"
+# Programs of Megatron's own that build another model than GPT: by name, or by the folder of the example.
+OTHER_MODELS = re.compile(
+    r"(.*/)?pretrain_(bert|t5|vlm|mamba|hybrid|retro|ict|realm|vision_\w+)|(.*/)?(multimodal|mimo)/.*"
+)
 NAMES = {name: name for name in READERS} | {"mpiexec": "mpirun"}
 # Programs that change nothing about what is trained, such as where a process may run.
 WRAPPERS = {"command", "exec", "nohup", "time", "sudo", "numactl", "stdbuf", "nice", "timeout", "taskset", "setsid"}
@@ -176,7 +180,11 @@ def _finish(found: Found, program: Word) -> None:
     if found.address:
         reason = ALONE if nodes == 1 else "launcher.hosts names every machine, this one first: set it"
         found.unplaced.append(Unplaced.of("launcher", found.address, reason, needed=nodes != 1))
-    if _name(program).removesuffix(".py") != OUR_PROGRAM:
+    name = program.text.removesuffix(".py")
+    if OTHER_MODELS.fullmatch(name):
+        reason = f"it trains another model than GPT, and only {OUR_PROGRAM}.py is planned and started"
+        found.unplaced.append(Unplaced.of("program", [program], reason))
+    elif name.rpartition("/")[2] != OUR_PROGRAM:
         reason = f"megawrap starts {OUR_PROGRAM}.py; what this program does differently is not in the configuration"
         found.unplaced.append(Unplaced.of("program", [program], reason, needed=False))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from importing_helpers import command
+from importing_helpers import command, imported
 
 from megawrap.errors import ConfigError
 from megawrap.importing import Word, read_command
@@ -66,6 +66,37 @@ def test_ranks_that_do_not_spread_evenly():
 def test_another_program_is_noted():
     (one,) = command("torchrun --nproc_per_node 8 pretrain_deepseek.py --num-layers 2").unplaced
     assert (one.kind, one.words, one.needed) == ("program", "pretrain_deepseek.py", False)
+
+
+@pytest.mark.parametrize(
+    "program",
+    ["pretrain_bert.py", "/m/pretrain_t5.py", "pretrain_vlm.py", "pretrain_mamba.py", "pretrain_hybrid.py",
+     "pretrain_retro.py", "pretrain_ict.py", "pretrain_vision_dino.py", "examples/multimodal/train.py"],
+)  # fmt: skip
+def test_another_model_than_gpt_is_not_placed(program):
+    one = imported(f"torchrun --nproc_per_node 8 {program} --num-layers 2")
+    (row,) = [row for row in one.unplaced if row.kind == "program"]
+    assert (row.words, row.needed) == (program, True)
+    assert "another model than GPT" in row.finding().message
+    assert [(lost.argument, lost.is_lost) for lost in one.check()] == [(program, True)]
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "pretrain_gpt.py",
+        "/m/pretrain_gpt.py",
+        "pretrain_deepseek_v3.py",
+        "pretrain_llama.py",
+        "/multimodal.py",
+        "my.py",
+    ],
+)
+def test_gpt_and_programs_that_are_not_known_are_accepted(program):
+    one = imported(f"torchrun --nproc_per_node 8 {program} --num-layers 2")
+    assert (one.check(), [row.words for row in one.unplaced if row.needed]) == ([], [])
+    listed = [row.words for row in one.unplaced if row.kind == "program"]
+    assert listed == ([] if program.endswith("pretrain_gpt.py") else [program])
 
 
 def test_arguments_alone():
