@@ -9,6 +9,7 @@ from megawrap.megatron.rules import (
     experts,
     graphs,
     growth,
+    late,
     parallel,
     pipeline,
     precision,
@@ -23,5 +24,5 @@ from megawrap.megatron.rules.registry import RULES, Rule
 
 __all__ = [
     "RULES", "Rule", "activation", "batch", "captures", "changes", "check", "dispatch", "experts", "graphs", "growth",
-    "parallel", "pipeline", "precision", "recompute", "sequence", "sharding", "storage", "tensor",
+    "late", "parallel", "pipeline", "precision", "recompute", "sequence", "sharding", "storage", "tensor",
 ]  # fmt: skip

@@ -1,5 +1,5 @@
-"""MW133, MW21x: the micro-batches of a step, and global batches that grow. Sources: num_microbatches_calculator of Megatron-LM core_v0.14.0 and
-core_v0.19.0."""
+"""MW133, MW21x: the micro-batches of a step, and global batches that grow. Sources: num_microbatches_calculator and
+schedules of Megatron-LM core_v0.14.0 and core_v0.19.0."""
 
 from __future__ import annotations
 
