@@ -13,7 +13,6 @@ from megawrap.megatron.compile import compile_arguments
 from megawrap.megatron.surface import Target
 from megawrap.megatron.surface.parser import parse
 
-
 # A program that is not placed trains another model: the same arguments then do not make the same training.
 _COMPARED = ("argument", "environment", "program")
 
