@@ -223,6 +223,36 @@ def _selective(rng: random.Random, _: Arguments) -> Arguments:
     }
 
 
+def _graphs(rng: random.Random, _: Arguments) -> Arguments:
+    """Whole layers or some modules, mostly with what may be recomputed, offloaded or dropped out in them."""
+    known = ("attn", "mlp", "moe", "moe_router", "moe_preprocess", "full", "full_iteration")
+    words = rng.sample(known, rng.choices((0, 1, 2), (3, 4, 2))[0])
+    recomputed = rng.choice((None, None, "selective", "selective", "full"))
+    return {
+        "cuda_graph_impl": rng.choice(("none", "local", "transformer_engine", "transformer_engine", "full_iteration")),
+        "enable_cuda_graph": rng.random() < 0.1,
+        "external_cuda_graph": rng.random() < 0.1,
+        "cuda_graph_modules": words or None,
+        "recompute_granularity": recomputed,
+        "recompute_method": "uniform" if recomputed == "full" else None,
+        "recompute_num_layers": 1 if recomputed == "full" else None,
+        "recompute_modules": rng.choice((None, ["mlp"], ["moe"], ["layernorm"], ["core_attn", "mlp"])),
+        "attention_dropout": rng.choice((None, 0.0)),
+        "hidden_dropout": rng.choice((None, 0.0)),
+        "moe_input_jitter_eps": rng.choice((None, None, None, 0.1)),
+        "cpu_offloading_num_layers": rng.choice((None, None, None, None, 1)),
+        "check_for_nan_in_loss_and_grad": rng.random() < 0.5,
+        "te_rng_tracker": rng.choice((None, True)),
+    }
+
+
+def _older_graphs(rng: random.Random, a: Arguments) -> Arguments:
+    """The same before the releases that list modules (one word), or with their lists."""
+    words = [word for word in _graphs(rng, a)["cuda_graph_modules"] or () if word in ("attn", "full", "full_iteration")]
+    known = {"cuda_graph_impl": rng.choice(("none", "local", "transformer_engine")), "cuda_graph_modules": None}
+    return _graphs(rng, a) | known | {"cuda_graph_scope": words[0] if words else None}
+
+
 def _groups(rng: random.Random, _: Arguments) -> Arguments:
     return {
         "moe_router_num_groups": rng.choice((None, 1, 2, 3, 4)),
@@ -339,6 +369,8 @@ MUTATIONS: dict[str, Mutation] = {
                           "$NVTE_ALLOW_NONDETERMINISTIC_ALGO": [None, "0", "1"]}),
     "cuda graphs": _set(cuda_graph_impl=["none", "local", "transformer_engine"],
                         **{"$PYTORCH_CUDA_ALLOC_CONF": [None, "expandable_segments:True"]}),
+    "graphs of modules": _graphs,
+    "graphs of a scope": _older_graphs,
     "layer scaling": _set(apply_query_key_layer_scaling=True, **{"$NVTE_APPLY_QK_LAYER_SCALING": "1"}),
     "rope type": _set(rope_type=["rope", "yarn"]),
     "interleaved rope": _set(rotary_interleaved=True, apply_rope_fusion=[True, False]),
