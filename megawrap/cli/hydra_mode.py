@@ -6,7 +6,10 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-OPTIONS = ("-m", "--multirun", "-c", "--cfg", "-i", "--info", "--hydra-help", "--shell-completion", "-sc")
+from megawrap.errors import ConfigError, Finding
+
+SWEEP = ("-m", "--multirun")
+OPTIONS = (*SWEEP, "-c", "--cfg", "-i", "--info", "--hydra-help", "--shell-completion", "-sc")
 
 
 def wanted(words: Sequence[str]) -> bool:
@@ -18,14 +21,20 @@ def run(words: list[str]) -> int:
     """Hand over to ``hydra.main``; each job of a sweep is a launch of its own.
 
     The exit code is the worst of the jobs': a sweep with a failed run does not end as if all were well.
+
+    Raises:
+        ConfigError: when another verb than launch is to sweep: a user who only wants to see must not start training.
     """
     import hydra
 
-    from megawrap.cli.verbs import VERBS
+    from megawrap.cli.verbs import DEFAULT_VERB, VERBS
     from megawrap.config.compose import register
 
     if words and words[0] in VERBS:
-        words = words[1:]
+        verb, words = words[0], words[1:]
+        if verb != DEFAULT_VERB and any(word.split("=", 1)[0] in SWEEP for word in words):
+            message = f"megawrap {verb}: it takes no --multirun, which starts every job of a sweep"
+            raise ConfigError(Finding(id="MW008", message=message, nearest=("megawrap launch --multirun",)))
     register()
     codes: list[int] = []
 
