@@ -48,6 +48,14 @@ def test_the_file_that_the_page_shows(capsys):
     assert Path("mine/imported.yaml").read_text(encoding="utf-8") == block("yaml")
 
 
+@pytest.mark.usefixtures("_page")
+@pytest.mark.parametrize("at", [at for at in range(len(SHOWN)) if "--output" in SHOWN[at][0]])
+@pytest.mark.parametrize("change", [[], ["parallel.tp=4"]])
+def test_what_the_page_imports_can_be_planned(at, change, capsys):
+    following = printed(SHOWN[at][0], capsys)[-1].removeprefix("next: megawrap ")
+    assert main([*shlex.split(following), *change]) == 0
+
+
 def test_the_page_shows_what_it_speaks_of():
     words = [shlex.split(command.replace("\\\n", " "))[0] for command, _ in SHOWN]
     assert words == ["import", "import", "import", "diff"]
