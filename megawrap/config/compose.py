@@ -27,6 +27,7 @@ from megawrap.config import schema
 from megawrap.config.diagnose import choices, diagnose, group_names
 from megawrap.config.origins import Origins, folders, trace
 from megawrap.config.sections.root import Config
+from megawrap.config.words import as_text
 from megawrap.errors import ConfigError, Finding, nearest
 
 PACKAGE = Path(megawrap.__file__).parent
@@ -45,7 +46,7 @@ class Composed:
     @functools.cached_property
     def origins(self) -> Origins:
         """Where each value was set. Reads the YAML files again, so only when somebody asks."""
-        return trace(self.defaults, self.search_path)
+        return trace(self.defaults, self.search_path, {_for_hydra(word): word for word in self.overrides})
 
     def yaml(self, **sections: Any) -> str:
         """The composed configuration with every interpolation resolved; ``sections`` stand in for those of their
@@ -63,7 +64,7 @@ def compose(overrides: Sequence[str], *, config_dir: str | None = None, config_n
     """
     with _hydra(config_dir) as loader, _defaults_lists() as seen:
         try:
-            tree = hydra_compose(config_name, [*map(_through_open_door, overrides)])
+            tree = hydra_compose(config_name, [*map(_for_hydra, overrides)])
             config = OmegaConf.to_object(tree)
         except (HydraException, OmegaConfBaseException, yaml.YAMLError) as problem:
             raise ConfigError(diagnose(overrides, loader, problem)) from problem
@@ -97,8 +98,21 @@ def choices_of(group: str, config_dir: str | None = None) -> list[str]:
     """Names of the choices in a group, yours in ``config_dir`` included."""
     with _hydra() as loader:
         names = set(choices(loader, group))
-    own = Path(config_dir) / group if config_dir else None
+    own = own_folder(config_dir) / group if config_dir else None
     return sorted(names | {file.stem for file in own.glob("*.yaml")} if own else names)
+
+
+def own_folder(config_dir: str) -> Path:
+    """The folder that --config-dir names.
+
+    Raises:
+        ConfigError: when it is none. Hydra would go on without it, silently.
+    """
+    folder = Path(config_dir)
+    if folder.is_dir():
+        return folder.absolute()
+    what = "is a file, and a folder is expected" if folder.exists() else "there is no such folder"
+    raise ConfigError(Finding(id="MW024", keys=("--config-dir",), message=f"--config-dir {config_dir}: {what}"))
 
 
 def groups() -> dict[str, list[str]]:
@@ -130,7 +144,7 @@ def _hydra(config_dir: str | None = None) -> Iterator[Any]:
                 # configuration before it reads that.
                 path = loader.get_search_path()
                 before_schema = SearchPathQuery(provider="schema")
-                path.prepend("command-line", f"file://{Path(config_dir).absolute()}", before_schema)
+                path.prepend("command-line", f"file://{own_folder(config_dir)}", before_schema)
                 loader.repository = ConfigRepository(path)
             yield loader
     finally:
@@ -138,10 +152,11 @@ def _hydra(config_dir: str | None = None) -> Iterator[Any]:
             GlobalHydra.instance().initialize(outer)
 
 
-def _through_open_door(override: str) -> str:
-    """Hydra wants ``++`` before a key that is not there yet; below ``megatron.args`` and ``env`` every key is legal."""
+def _for_hydra(override: str) -> str:
+    """The override as Hydra takes it. It wants ``++`` before a key that is not there yet; below ``megatron.args`` and
+    ``env`` every key is legal."""
     below_open = any(override.startswith(f"{key}.") for key, field in schema.fields().items() if field.open)
-    return f"++{override}" if below_open else override
+    return as_text(f"++{override}" if below_open else override)
 
 
 def _check_choices(composed: Composed) -> None:

@@ -14,6 +14,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from megawrap.config import schema
 from megawrap.config.sections.root import Config
+from megawrap.config.words import as_text
 from megawrap.errors import Finding, nearest
 
 
@@ -25,7 +26,7 @@ def diagnose(overrides: Sequence[str], loader: Any, problem: Exception) -> list[
 
 def _check(word: str, loader: Any) -> Iterator[Finding]:
     try:
-        override = OverridesParser.create().parse_override(word)
+        override = OverridesParser.create().parse_override(as_text(word))
     except HydraException as problem:
         yield Finding(
             id="MW005",

@@ -40,8 +40,9 @@ def folders(loader: ConfigLoaderImpl) -> tuple[Path, ...]:
     return tuple(found)
 
 
-def trace(defaults: DefaultsList, search_path: Iterable[Path]) -> Origins:
-    """Follow Hydra's own defaults list, later files over earlier ones, then the overrides."""
+def trace(defaults: DefaultsList, search_path: Iterable[Path], typed: Mapping[str, str]) -> Origins:
+    """Follow Hydra's own defaults list, later files over earlier ones, then the overrides. ``typed``: an override as
+    Hydra got it → as the user typed it."""
     search_path = tuple(search_path)
     places: dict[str, str] = {}
     for default in defaults.defaults:
@@ -50,7 +51,8 @@ def trace(defaults: DefaultsList, search_path: Iterable[Path]) -> Origins:
                 places.update((key, f"{_shown(file)}:{line}") for key, line in _lines(file, default.package or ""))
                 break
     for override in defaults.config_overrides:
-        places[override.key_or_group] = f"override {(override.input_line or '').lstrip('+')}"
+        word = override.input_line or ""
+        places[override.key_or_group] = f"override {typed.get(word, word).lstrip('+')}"
     return Origins(places)
 
 
