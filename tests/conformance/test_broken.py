@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -55,6 +56,17 @@ def violations(row: str, case: Case, target: Target) -> Iterator[Violation]:
     return RULES[row.split()[0]].broken(effective)
 
 
+def healed_case(case: Case, dest: str, value: Any) -> Case:
+    """The configuration with one of its nearest values; ``env.NAME`` is a variable."""
+    arguments, environment = dict(case.arguments), dict(case.environment)
+    if dest.startswith("env."):
+        environment[dest.removeprefix("env.")] = value
+    else:
+        arguments[dest] = value
+    kept = {name: one for name, one in arguments.items() if one is not None}
+    return Case(0, kept, case.world_size, environment, ())
+
+
 def test_every_rule_has_a_row():
     assert {row.split()[0] for row in ROWS} == set(RULES)
 
@@ -77,8 +89,7 @@ def test_the_rule_is_broken_and_its_nearest_values_heal_it(row):
         assert one.message
         assert one.dests
         for dest, value in one.nearest:
-            arguments = {name: one for name, one in (case.arguments | {dest: value}).items() if one is not None}
-            healed = Case(0, arguments, case.world_size, case.environment, ())
+            healed = healed_case(case, dest, value)
             left = [other.message for other in violations(row, healed, target)]
             assert one.message not in left, f"{dest}={value}"
 

@@ -12,7 +12,8 @@ BROKEN = [
     (["cluster=mi300x", "parallel.tp=3", "model.num_attention_heads=33"], "MW101",
      "a world of 8 ranks cannot hold TP x PP x CP = 3 x 1 x 1 = 3: 8 % 3 = 2"),
     (["cluster=mi300x", "cluster.nodes=3", "parallel=ep8", "parallel.tp=2", "parallel.etp=2", "model.num_experts=8"],
-     "MW102", "a world of 24 ranks cannot hold ETP x EP x PP = 2 x 8 x 1 = 16; the smallest that can is 16"),
+     "MW102", "a world of 24 ranks is not a multiple of ETP x EP x PP = 2 x 8 x 1 = 16; the smallest world of this "
+     "layout is 16"),
     (["parallel.tp=5"], "MW103", "32 attention heads cannot be shared by TP = 5 ranks: 32 % 5 = 2"),
     (["model=llama3_8b", "parallel.tp=16", "megatron=core-0.14.0"], "MW104",
      "8 key/value heads with TP = 16: they must be a multiple of TP"),

@@ -91,12 +91,12 @@ def deterministic(e: Effective) -> Iterator[Violation]:
     words = [algorithms] if is_older else [word.strip() for word in (algorithms or "").split(",") if word.strip()]
     if (algorithms is not None or is_older) and not (words and set(words) <= set(known)):
         message = f"NCCL_ALGO = {algorithms or 'unset'} with deterministic_mode: it must be of {', '.join(known)}"
-        yield Violation(message, ("deterministic_mode",))
+        yield Violation(message, ("env.NCCL_ALGO", "deterministic_mode"), choices("env.NCCL_ALGO", ["Ring"]))
     for name, legal in DETERMINISTIC.items():
         value = e.environment.get(name)
         if value is not None and value not in legal and not is_older:
             message = f"{name} = {value} with deterministic_mode: it must be {' or '.join(legal)}"
-            yield Violation(message, ("deterministic_mode",))
+            yield Violation(message, (f"env.{name}", "deterministic_mode"), choices(f"env.{name}", legal))
 
 
 @rule("MW387", "the attention backend and its variables agree", checked="nowhere: dies when the model is built",
@@ -109,7 +109,7 @@ def attention_variables(e: Effective) -> Iterator[Violation]:
         actual = e.environment.get(name)
         if actual is not None and actual != value:
             message = f"{name} = {actual}, and attention_backend = {e.attention_backend} wants {value} or unset"
-            yield Violation(message, ("attention_backend",))
+            yield Violation(message, (f"env.{name}", "attention_backend"), choices(f"env.{name}", [value]))
 
 
 BACKENDS = {"flash": "100", "fused": "010", "unfused": "001", "local": "000", "auto": "111"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from megawrap.config import schema
-from megawrap.config.origins import Origins
+from megawrap.config.origins import DEFAULT, Origins
 from megawrap.errors import Finding
 from megawrap.megatron.compile import Compiled
 from megawrap.megatron.effective import Effective
@@ -36,12 +36,19 @@ def _finding(rule: Rule, violation: Violation, compiled: Compiled, origins: Call
         keys=keys,
         message=violation.message,
         nearest=tuple(f"{keys_of(dest, compiled)[0]}={_word(value)}" for dest, value in violation.nearest),
-        origin=origins().of(*keys),
+        origin=tuple(_place(key, origin) for key, origin in zip(keys, origins().of(*keys), strict=True)),
     )
 
 
+def _place(key: str, origin: str) -> str:
+    """A variable that the configuration does not set is the shell's, or one that a profile sets or leaves unset."""
+    return "the shell or a profile" if key.startswith("env.") and origin == DEFAULT else origin
+
+
 def keys_of(dest: str, compiled: Compiled) -> tuple[str, ...]:
-    """The keys that set ``dest``; where nothing does, the key that could."""
+    """The keys that set ``dest``; where nothing does, the key that could. ``env.NAME`` is a variable."""
+    if dest.startswith("env."):
+        return (dest,)
     return compiled.keys_of(dest) or _OUTSIDE.get(dest) or tuple(_settable(dest))
 
 

@@ -3,6 +3,7 @@ step, at the first checkpoint. Sources: Megatron-LM core_v0.19.0 and ROCm/Megatr
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from megawrap.megatron.effective import Effective
@@ -169,3 +170,45 @@ def counts(e: Effective) -> Iterator[Violation]:
 
 needs("MW471", "progress is logged beside checkpoints", when={"log_progress": ON}, need={"save": ON},
       checked="nowhere: dies at the start of training")  # fmt: skip
+
+
+@rule("MW472", "the heads are a multiple of the key/value heads", checked="nowhere: dies in the first forward pass")
+def groups(e: Effective) -> Iterator[Violation]:
+    heads, groups = e.num_attention_heads, e.num_query_groups
+    if e.group_query_attention and heads and groups and heads % groups:
+        message = f"{heads} heads cannot share {groups} key/value heads: {heads} % {groups} = {heads % groups}"
+        yield Violation(message, ("num_query_groups", "num_attention_heads"),
+                        choices("num_query_groups", divisors(heads, groups)))  # fmt: skip
+
+
+@rule("MW473", "rotary positions turn pairs", checked="nowhere: dies in the first forward pass")
+def pairs(e: Effective) -> Iterator[Violation]:
+    size = e.kv_channels
+    is_rotary = e.position_embedding_type == "rope" and not e.multi_latent_attention
+    if size and size % 2 and is_rotary:
+        message = f"kv_channels = {size} is odd, and rotary positions turn pairs"
+        yield Violation(message, ("kv_channels",), choices("kv_channels", [size + 1]))
+
+
+_SHARE, _POSITIVE = (0, 1), (0, math.inf)
+_BELOW_1 = (0, 1 - 1e-12)
+RANGES = {
+    "log_interval": (1, math.inf), "attention_dropout": _SHARE, "hidden_dropout": _SHARE, "rotary_percent": _SHARE,
+    "adam_beta1": _BELOW_1, "adam_beta2": _BELOW_1, "adam_eps": _POSITIVE, "sgd_momentum": _POSITIVE, "lr": _POSITIVE,
+    "min_lr": _POSITIVE, "init_method_std": _POSITIVE, "rotary_base": (1, math.inf), "norm_epsilon": _POSITIVE,
+    "layernorm_epsilon": _POSITIVE, "clip_grad": _POSITIVE,
+}  # fmt: skip
+"""Least and greatest value of what PyTorch's layers and optimizers refuse, or cannot compute with."""
+
+
+@rule("MW474", "numbers are such that something can be computed with them",
+      checked="nowhere: dies in the first step, or trains on NaN")  # fmt: skip
+def ranges(e: Effective) -> Iterator[Violation]:
+    for dest, (least, most) in RANGES.items():
+        value = e.values.get(dest)
+        if not isinstance(value, int | float) or isinstance(value, bool) or not e.said(dest):
+            continue
+        if not (least <= value <= most and math.isfinite(value)):
+            until = "" if most == math.inf else f" and {'less than' if most < 1 else 'at most'} 1"
+            message = f"{dest} = {value} is not a number of at least {least}{until}"
+            yield Violation(message, (dest,), choices(dest, [least] if dest == "log_interval" else []))

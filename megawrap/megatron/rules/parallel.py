@@ -73,8 +73,8 @@ def expert_world_size(e: Effective) -> Iterator[Violation]:
         sizes = f"{layout.expert_tensor} x {layout.expert} x {layout.pipeline}"
         legal = divisors(layout.world_size // (layout.pipeline * layout.expert_tensor), layout.expert)
         yield Violation(
-            f"a world of {layout.world_size} ranks cannot hold ETP x EP x PP = {sizes} = {experts}; "
-            f"the smallest that can is {smallest_world(e.values)}",
+            f"a world of {layout.world_size} ranks is not a multiple of ETP x EP x PP = {sizes} = {experts}; "
+            f"the smallest world of this layout is {smallest_world(e.values)}",
             ("world_size", "expert_model_parallel_size"),
             choices("expert_model_parallel_size", legal),
         )

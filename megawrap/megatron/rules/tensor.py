@@ -51,6 +51,9 @@ ONE_QUEUE_BY_LAYOUT = (nvidia("0.12"), rocm("0.15"))
 """Before these, sequence parallelism or the asynchronous all-reduce of TP asked for one queue, not the layout."""
 
 
+QUEUES = "env.CUDA_DEVICE_MAX_CONNECTIONS"
+
+
 def _queues(e: Effective) -> str:
     return f"CUDA_DEVICE_MAX_CONNECTIONS = {e.environment.get('CUDA_DEVICE_MAX_CONNECTIONS') or 'unset'}"
 
@@ -64,7 +67,7 @@ def one_queue(e: Effective) -> Iterator[Violation]:
     is_exempt = e.use_torch_fsdp2 or e.use_megatron_fsdp or e.use_custom_fsdp or e.overlap_moe_expert_parallel_comm
     is_blackwell = e.gpu is not None and e.gpu.arch.startswith("sm_10")
     if e.layout.tensor * e.layout.context > 1 and not _has_one_queue(e) and not is_exempt and not is_blackwell:
-        yield Violation(f"{_queues(e)} with TP x CP > 1: Megatron wants 1", (TP, CP))
+        yield Violation(f"{_queues(e)} with TP x CP > 1: Megatron wants 1", (QUEUES, TP, CP), choices(QUEUES, ["1"]))
 
 
 @rule("MW113", "CUDA_DEVICE_MAX_CONNECTIONS is 1 with sequence parallelism or an asynchronous all-reduce",
@@ -74,7 +77,7 @@ def one_queue_for_overlap(e: Effective) -> Iterator[Violation]:
         return
     for dest in ("sequence_parallel", "async_tensor_model_parallel_allreduce"):
         if e.values.get(dest):
-            yield Violation(f"{_queues(e)} with {dest}: Megatron wants 1", (dest,), choices(dest, [False]))
+            yield Violation(f"{_queues(e)} with {dest}: Megatron wants 1", (QUEUES, dest), choices(QUEUES, ["1"]))
             return
 
 
@@ -83,7 +86,8 @@ def one_queue_for_overlap(e: Effective) -> Iterator[Violation]:
 def many_queues(e: Effective) -> Iterator[Violation]:
     for dest in ("use_torch_fsdp2", "use_megatron_fsdp", "use_custom_fsdp"):
         if e.values.get(dest) and _has_one_queue(e):
-            yield Violation(f"CUDA_DEVICE_MAX_CONNECTIONS = 1 with {dest}: Megatron refuses it", (dest,))
+            message = f"CUDA_DEVICE_MAX_CONNECTIONS = 1 with {dest}: Megatron refuses it"
+            yield Violation(message, (QUEUES, dest), choices(QUEUES, [None]))
 
 
 needs("MW120", "ROCm's fork wants sequence parallelism with latent attention and TP",
