@@ -21,7 +21,14 @@ TRACKER = "latest_checkpointed_iteration.txt"
 def guard(plan: LaunchPlan) -> LaunchPlan:
     """The plan, its findings completed by what its input files show."""
     config = plan.composed.config
-    return plan.with_findings(_data(config), _tokenizer(config), _checkpoint(plan))
+    return plan.with_findings(_data(config), _tokenizer(config), _checkpoint(plan), _meeting(plan))
+
+
+def _meeting(plan: LaunchPlan) -> Iterator[Finding]:
+    if plan.machine.nodes > 1 and not plan.composed.config.launcher.hosts:
+        message = f"the commands of {plan.machine.nodes} nodes name no host to meet at: each would wait for itself"
+        keys, nearest = ("launcher.hosts", "cluster.nodes"), ("launcher.hosts=[node0,node1,...]",)
+        yield Finding(id="MW657", severity="warning", keys=keys, message=message, nearest=nearest)
 
 
 def _checkpoint(plan: LaunchPlan) -> Iterator[Finding]:

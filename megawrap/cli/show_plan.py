@@ -12,6 +12,7 @@ from rich.text import Text
 from megawrap.cli import render
 from megawrap.cli.console import console
 from megawrap.config.origins import DEFAULT
+from megawrap.hardware.environment import is_secret
 from megawrap.launchers import Command
 from megawrap.megatron.compile import Emission
 from megawrap.megatron.rules.registry import word
@@ -92,7 +93,8 @@ def _changes(plan: LaunchPlan) -> Table:
 def _environment(plan: LaunchPlan) -> Table:
     table = _table("environment", "because")
     for name, variable in plan.variables.items():
-        table.add_row(f"{name}={variable.value}" if variable.value is not None else f"unset {name}", variable.reason)
+        value = "***" if is_secret(name) else variable.value
+        table.add_row(f"{name}={value}" if variable.value is not None else f"unset {name}", variable.reason)
     return table
 
 

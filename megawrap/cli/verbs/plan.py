@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
+from megawrap.cli import render
 from megawrap.cli.verbs import common
 from megawrap.errors import errors
 from megawrap.launchers import commands
@@ -23,7 +24,7 @@ FORMATS = ("rich", "argv", "shell", "json")
 def configure(parser: argparse.ArgumentParser) -> None:
     """Options of ``plan``."""
     parser.add_argument("--format", choices=FORMATS, default="rich", help="argv: a word a line; shell: a script")
-    parser.add_argument("--verify", action="store_true", help="also ask the target Megatron itself: some seconds")
+    parser.add_argument("--verify", action="store_true", help="also ask the target Megatron itself: 10 to 30 seconds")
     parser.add_argument("--all", action="store_true", help="also the arguments that say Megatron's default")
 
 
@@ -35,6 +36,8 @@ def run(invocation: Invocation) -> int:
         from megawrap.verify import verified
 
         plan = verified(plan)
+        if not {"MW022", "MW023"} & {finding.id for finding in plan.findings}:
+            render.note(f"{plan.target.name} was asked, and accepts it")
     started = commands(plan)
     if options.json or options.format == "json":
         shown = plan_as_dict(plan, started, everything=options.all)

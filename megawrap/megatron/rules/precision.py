@@ -1,4 +1,4 @@
-"""MW33x: number formats. Sources: validate_args and TransformerConfig of Megatron-LM core_v0.19.0; the shapes that FP8
+"""MW33x, MW34x: number formats. Sources: validate_args and TransformerConfig of Megatron-LM core_v0.19.0; the shapes that FP8
 kernels take: Transformer Engine's documentation."""
 
 from __future__ import annotations
@@ -34,9 +34,8 @@ def residual(e: Effective) -> Iterator[Violation]:
 
 @rule("MW333", "parameters are gathered in FP8 where something gathers them", checked="validate_args")
 def gather_in_fp8(e: Effective) -> Iterator[Violation]:
-    if e.given.get("fp8_param_gather") and not (
-        e.use_distributed_optimizer or e.use_torch_fsdp2 or e.use_megatron_fsdp
-    ):
+    is_sharded = e.given.get("use_distributed_optimizer") or e.use_distributed_optimizer
+    if e.given.get("fp8_param_gather") and not (is_sharded or e.use_torch_fsdp2 or e.use_megatron_fsdp):
         message = "fp8_param_gather without a distributed optimizer or fully sharded data parallel"
         yield Violation(message, ("fp8_param_gather", "use_distributed_optimizer"),
                         choices("use_distributed_optimizer", [True]))  # fmt: skip
@@ -46,6 +45,12 @@ needs("MW334", "FP8 parameters are for FP8", when={"fp8_param_gather": ON}, need
       checked="TransformerConfig", spans=(nvidia("0.12"), rocm("0.15")))  # fmt: skip
 needs("MW335", "FP4 parameters are for FP4", when={"fp4_param_gather": ON}, need={"fp4": ON})  # fmt: skip
 needs("MW345", "FP4 parameters are for FP4", when={"fp4_param": ON}, need={"fp4": ON})  # fmt: skip
+needs("MW347", "the router was padded for FP8 only",
+      when={"fp4": ON, "moe_router_padding_for_fp8": ON}, need={"fp8": ON},
+      checked="TransformerConfig", spans=(nvidia(until="0.16"), rocm(until="0.16")))  # fmt: skip
+needs("MW348", "a recipe of your own needs its factory",
+      when={"fp4": ON, "fp4_recipe": ("custom",)}, need={"fp4_quantizer_factory": ON},
+      checked="TransformerConfig", spans=(nvidia("0.16"), rocm("0.16")))  # fmt: skip
 needs("MW336", "first and last layers in bf16 are for scales that have no history",
       when={"fp8": ON, "first_last_layers_bf16": ON},
       need={"fp8_recipe": ("tensorwise", "blockwise", "mxfp8", "custom")},
