@@ -9,6 +9,7 @@ from megawrap.importing.arithmetic import evaluate
 from megawrap.importing.cutting import cut
 from megawrap.importing.lexer import quoted_pieces, tokens
 from megawrap.importing.pieces import Piece, Raw, spelled
+from megawrap.importing.substitution import echo_cut, echoed
 from megawrap.importing.texts import Fragment, Text, joined, plain, split
 
 _PARAMETER = re.compile(r"(?P<name>[A-Za-z_]\w*|\d+|[@*#?$!-])(?:\[(?P<index>[^\]]*)\])?(?P<rest>.*)", re.DOTALL)
@@ -82,7 +83,7 @@ class Variables:
         word: list[Fragment] | None = None
         for piece in raw.pieces:
             parts = self._piece(piece)
-            splits = not piece.quoted and piece.kind in ("name", "mark")
+            splits = not piece.quoted and piece.kind in ("name", "mark", "opaque")
             fields = [field for part in parts for field in split(part)] if splits else parts
             for position, field in enumerate(fields):
                 if position and word is not None:
@@ -104,8 +105,18 @@ class Variables:
             return [
                 (Fragment(str(value) if known else f"$(({piece.text}))", piece.line, None if known else str(value)),)
             ]
+        if piece.kind == "opaque":
+            return [(self._run(piece),)]
         problem = None if piece.kind == "text" else f"{piece.text} has to be run"
         return [(Fragment(piece.text, piece.line, problem),)]
+
+    def _run(self, piece: Piece) -> Fragment:
+        """A command substitution, where it is no more than cutting a known value."""
+        value = self._value(echoed(piece.text) or "", None)
+        is_known = value is not None and not any(one.problem for one in value)
+        cut_out = echo_cut(piece.text, plain(value)) if value is not None and is_known else None
+        problem = f"{piece.text} has to be run" if cut_out is None else None
+        return Fragment(piece.text if cut_out is None else cut_out, piece.line, problem)
 
     def _parameter(self, piece: Piece) -> list[Text]:
         length = _LENGTH.fullmatch(piece.text)

@@ -27,6 +27,12 @@ CASES = {
     "if ! [ 1 -gt 2 ] && [[ a == a || b != b ]]; then A=1; fi; RUN $A": ["1"],
     "if (( 3 > 2 )); then A=1; fi\nRUN $A": ["1"],
     "f() { A=5; }\nf\nexport A\nRUN $A": ["5"],
+    # KEY=VALUE arguments, taken apart as AMD's examples do.
+    'set -- SIZE=8 "B=x=y z"\nfor WORD in "$@"; do K=$(echo $WORD | cut -f1 -d=); L=${#K}; V="${WORD:$L+1}"; '
+    'export "$K"="$V"; done\nRUN $SIZE --y "$B"': ["8", "--y", "x=y z"],
+    "W='a  b:c d:e'; RUN $(echo $W | cut -d ':' -f 2) `echo \"$W\" | cut -d: -f1`": ["c", "d", "a", "b"],
+    "W=a; X=:b; RUN $(echo $W | cut -d: -f2) --y \"$(echo ${X} | cut -d: -f1)\" --z $(echo $X | cut -d: -f9)": [
+        "a", "--y", "", "--z"],
     "{ A=6; }\n( RUN $A )": ["6"],
     "A='\"q r\"'\neval RUN $A": ["q r"],
     "case a.b in x|y) A=1;; [ab].*) A=2;; *) A=3; esac\nRUN $A": ["2"],
