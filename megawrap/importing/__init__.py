@@ -4,6 +4,7 @@ from megawrap.importing.command import Command, Unplaced, Word
 from megawrap.importing.importer import Dialect, Imported, import_command
 from megawrap.importing.roundtrip import Difference
 from megawrap.importing.script import read_script, read_text
+from megawrap.importing.shell import starts_text
 from megawrap.importing.started import read_command
 
 __all__ = [
@@ -17,4 +18,5 @@ __all__ = [
     "read_command",
     "read_script",
     "read_text",
+    "starts_text",
 ]

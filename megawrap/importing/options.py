@@ -49,6 +49,15 @@ def _number(key: str) -> Callable[[Found, str, tuple[Word, ...]], str | None]:
     return read
 
 
+def _gpus(found: Found, value: str, _: tuple[Word, ...]) -> str | None:
+    """``8`` or ``TYPE:8``. Tasks are what runs, so a number of tasks says it where both are given."""
+    count = value.rpartition(":")[2]
+    if not count.isdigit():
+        return "cluster.gpus_per_node is a number: set it"
+    found.placed.setdefault("cluster.gpus_per_node", int(count))
+    return None
+
+
 def _ranks(found: Found, value: str, _: tuple[Word, ...]) -> str | None:
     if not value.isdigit():
         return "a number of ranks is expected"
@@ -68,7 +77,8 @@ def _hosts(found: Found, value: str, _: tuple[Word, ...]) -> str | None:
 
 def _address(found: Found, value: str, words: tuple[Word, ...]) -> str | None:
     host, _, port = value.partition(":")
-    found.address = (*words[:-1], Word(host, words[0].line))
+    option, equals, _ = words[-1].text.partition("=")
+    found.address = (*words[:-1], Word(f"{option}={host}" if equals else host, words[0].line))
     return _number("launcher.master_port")(found, port, words) if port else None
 
 
@@ -108,7 +118,8 @@ READERS: dict[str, dict[str, Callable[[Found, str, tuple[Word, ...]], str | None
     },
     "srun": {
         **dict.fromkeys(("N", "nodes"), _number("cluster.nodes")),
-        **dict.fromkeys(("ntasks-per-node",), _number("cluster.gpus_per_node")),
+        "ntasks-per-node": _number("cluster.gpus_per_node"),
+        "gpus-per-node": _gpus,
         **dict.fromkeys(("n", "ntasks"), _ranks),
         **dict.fromkeys(("l", "label", "u", "unbuffered"), _OWN),
     },

@@ -40,6 +40,7 @@ class Shell(Control):
         self.starts: list[Start] = []
         self.called: list[str] = []
         self._depth = 0
+        self._outer: list[Word] = []  # what started the shell that is followed
 
     def _simple(self, statement: Simple) -> bool | None:
         words = list(statement.words)
@@ -163,9 +164,13 @@ class Shell(Control):
         if words[0].text == "eval":
             return self._again(expanded[1:], line)
         shell = next((at for at, word in enumerate(words) if word.text.rpartition("/")[2] in _SHELLS), None)
-        if shell is not None and [word.text for word in words[shell + 1 : shell + 2]] in (["-c"], ["-lc"]):
+        if shell is not None and starts_text([word.text for word in words]):
             # What starts the shell, such as srun, counts the machines of what the shell starts.
-            return self._again([*expanded[:shell], *expanded[shell + 2 : shell + 3]], line)
+            outer, self._outer = self._outer, [*self._outer, *self._words(before), *words[:shell]]
+            try:
+                return self._again(expanded[shell + 2 : shell + 3], line)
+            finally:
+                self._outer = outer
         script = next((word.text for word in words[: (shell or 0) + 2] if word.text.endswith(".sh")), None)
         if script is not None:
             self._not_read(script, line)
@@ -179,9 +184,11 @@ class Shell(Control):
         self.unplaced.append(Unplaced("script", script, "another file: it is not read", line))
 
     def _start(self, before: list[Raw], expanded: list[Word]) -> None:
-        prefix = [as_word(self._text(word)) for word in before]
         known, problems = self._environment()
-        self.starts.append(Start((*prefix, *expanded), known, tuple(problems)))
+        self.starts.append(Start((*self._outer, *self._words(before), *expanded), known, tuple(problems)))
+
+    def _words(self, raws: list[Raw]) -> list[Word]:
+        return [as_word(self._text(word)) for word in raws]
 
     def _environment(self) -> tuple[dict[str, str | None], list[Unplaced]]:
         known: dict[str, str | None] = dict.fromkeys(sorted(self.variables.unset))
@@ -228,6 +235,12 @@ class Shell(Control):
             return self.run(body)
         finally:
             self._depth -= 1
+
+
+def starts_text(words: Sequence[str]) -> bool:
+    """Whether ``words`` hand a text to a shell, as in ``srun bash -c TEXT``."""
+    shell = next((at for at, word in enumerate(words) if word.rpartition("/")[2] in _SHELLS), len(words))
+    return list(words[shell + 1 : shell + 2]) in (["-c"], ["-lc"])
 
 
 def _is_option(word: Raw) -> bool:

@@ -175,11 +175,13 @@ def _option(launcher: str, option: str, value: str, words: tuple[Word, ...], fou
 
 def _finish(found: Found, program: Word) -> None:
     nodes = found.placed.get("cluster.nodes", 1)
+    # --nnodes 1:2 or a variable: placed nowhere, and listed.
+    is_alone = nodes == 1 and not any("nodes" in one.words and one.needed for one in found.unplaced)
     if found.ranks is not None:
         _divide(found, nodes)
     if found.address:
-        reason = ALONE if nodes == 1 else "launcher.hosts names every machine, this one first: set it"
-        found.unplaced.append(Unplaced.of("launcher", found.address, reason, needed=nodes != 1))
+        reason = ALONE if is_alone else "launcher.hosts names every machine, this one first: set it"
+        found.unplaced.append(Unplaced.of("launcher", found.address, reason, needed=not is_alone))
     name = program.text.removesuffix(".py")
     if OTHER_MODELS.fullmatch(name):
         reason = f"it trains another model than GPT, and only {OUR_PROGRAM}.py is planned and started"

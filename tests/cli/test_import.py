@@ -42,6 +42,17 @@ def refused(capsys, *words: str) -> dict:
     return answer["findings"][0]
 
 
+def test_a_command_that_is_handed_to_a_shell(capsys):
+    inner = "X=4; torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers $X --bf16"
+    code, answer = as_json(
+        capsys, "import", "--json", "--check", RELEASE, "--", "A=1", "srun", "-N2", "bash", "-c", inner
+    )
+    assert (code, answer["findings"], answer["program"]) == (0, [], "pretrain_gpt.py")
+    assert answer["environment"] == {"A": "1"}
+    assert (answer["keys"]["model.num_layers"], answer["keys"]["cluster.nodes"]) == (4, 2)
+    assert answer["keys"]["cluster.gpus_per_node"] == 8
+
+
 def test_from_a_command_to_the_plan_that_has_its_arguments(capsys):
     code, answer = as_json(
         capsys, "import", RELEASE, "cluster=mi300x", "--output", "out", "--json", "--", *COMMAND.split()

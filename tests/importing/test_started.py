@@ -24,6 +24,9 @@ TAIL = "pretrain_gpt.py --num-layers 2"
         ("python3.12 -u -m torch.distributed.launch --nproc_per_node 4", {"cluster.gpus_per_node": 4}),
         ("srun -N 4 -n 4 torchrun --nnodes 4 --nproc_per_node 8", {"cluster.gpus_per_node": 8, "cluster.nodes": 4}),
         ("srun -N2 --ntasks-per-node=8 python", {"cluster.gpus_per_node": 8, "cluster.nodes": 2}),
+        ("srun -N 2 --gpus-per-node=8 python", {"cluster.gpus_per_node": 8, "cluster.nodes": 2}),
+        ("srun --gpus-per-node mi300x:8 --ntasks-per-node 4 python", {"cluster.gpus_per_node": 4}),
+        ("srun --ntasks-per-node 4 --gpus-per-node 8 python", {"cluster.gpus_per_node": 4}),
         ("srun -N 2 -n 16 -l python", {"cluster.gpus_per_node": 8, "cluster.nodes": 2}),
         ("mpirun -np 16 -H a:8,b:8 --mca pml ucx -x NCCL_DEBUG=INFO --allow-run-as-root python -u", {
             "cluster.gpus_per_node": 8, "cluster.nodes": 2, "launcher.hosts": ["a", "b"]}),
@@ -49,6 +52,20 @@ def test_what_has_no_key_is_listed_with_the_reason():
         ("--max_restarts 3", "an option of torchrun that megawrap has no key for", True),
         ("--master_addr head", "launcher.hosts names every machine, this one first: set it", True),
     ]
+
+
+@pytest.mark.parametrize(
+    ("words", "listed"),
+    [
+        ("--nnodes 2 --rdzv-endpoint h0:29500", "--rdzv-endpoint h0"),
+        ("--nnodes=2 --rdzv_endpoint=h0:29500", "--rdzv_endpoint=h0"),
+        ("--nnodes 1:2 --rdzv-endpoint h0:29500", "--rdzv-endpoint h0"),
+    ],
+)
+def test_a_meeting_point_of_several_machines_is_listed(words, listed):
+    found = command(f"torchrun {words} {TAIL}")
+    assert found.placed["launcher.master_port"] == 29500
+    assert listed in [one.words for one in found.unplaced if one.needed]
 
 
 def test_what_megawrap_does_itself_is_not_needed():

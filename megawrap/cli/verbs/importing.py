@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -86,7 +87,7 @@ def as_dict(
 
 
 def _command(invocation: Invocation) -> Command:
-    from megawrap.importing import Word, read_command, read_script, read_text
+    from megawrap.importing import Word, read_command, read_script, read_text, starts_text
 
     script, words = invocation.options.script, invocation.command
     given = dict(_assignment(word) for word in invocation.options.set)
@@ -98,6 +99,8 @@ def _command(invocation: Invocation) -> Command:
     if len(words) == 1 and len(words[0].split()) > 1:
         # One quoted word: what a shell would make words of.
         return read_text(words[0], SOURCE, given)
+    if starts_text(words):
+        return read_text(shlex.join(words), SOURCE, given)
     return read_command([Word(word) for word in words], SOURCE, given)
 
 
