@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
+from megawrap.errors import Finding
 from megawrap.importing.sides import Side, Value
 
 NO_ARGUMENT = "no such argument"
@@ -37,6 +38,11 @@ class Comparison:
         sizes = self.a.parameters == self.b.parameters
         return sizes and not (self.arguments or self.environment or self.layout)
 
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What is wrong with either, each once."""
+        return tuple(dict.fromkeys((*self.a.findings, *self.b.findings)))
+
     def as_dict(self) -> dict[str, Any]:
         """The JSON form, documented in docs/json.md."""
         return {
@@ -47,7 +53,7 @@ class Comparison:
             "environment": [{"variable": name, "a": a, "b": b} for name, (a, b) in self.environment.items()],
             "parameters": {"a": self.a.parameters, "b": self.b.parameters},
             "layout": [{"size": name, "a": a, "b": b} for name, (a, b) in self.layout.items()],
-            "findings": [],
+            "findings": [one.as_dict() for one in self.findings],
         }
 
 

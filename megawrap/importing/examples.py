@@ -30,9 +30,7 @@ def example(name: str) -> tuple[str, Command]:
     known = _runs()
     found = known.get(name, known.get(name.rstrip("Bb")))
     if found is None:
-        message = (
-            f"example:{name}: there is no such example run of AMD; there are {len(known)}, such as {next(iter(known))}"
-        )
+        message = f"example:{name}: there is no such example run of AMD. There are {len(known)}: {', '.join(known)}"
         close = tuple(f"example:{one}" for one in nearest(name, known))
         raise ConfigError(Finding(id="MW036", message=message, nearest=close))
     words = ["torchrun", *shlex.split(found["launcher"]), found["program"], *shlex.split(found["arguments"])]

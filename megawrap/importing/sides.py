@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import orjson
 
 from megawrap.config.compose import Composed, compose
-from megawrap.errors import ConfigError, Finding
+from megawrap.errors import ConfigError, Finding, errors
 from megawrap.estimate.parameters import total_parameters
 from megawrap.hardware.environment import is_secret
 from megawrap.importing import presets
@@ -43,7 +43,7 @@ class Value:
 @dataclasses.dataclass(frozen=True)
 class Side:
     """``arguments`` are by ``dest`` with the target's defaults; ``layout`` is empty and ``parameters`` ``None`` where
-    they are not known."""
+    they are not known. ``findings``: why the configuration cannot be launched, as warnings."""
 
     name: str
     kind: str
@@ -52,6 +52,7 @@ class Side:
     environment: Mapping[str, str | None]
     layout: Mapping[str, int | None]
     parameters: int | None
+    findings: tuple[Finding, ...] = ()
 
 
 def side(word: str) -> Side:
@@ -88,7 +89,22 @@ def _of_config(name: str, composed: Composed) -> Side:
         origin = ", ".join(dict.fromkeys(composed.origins.of(*one.keys)))
         arguments[one.dest] = Value(_below(folder, one.value), origin, one.is_default)
     sizes = dataclasses.asdict(plan.layout)
-    return Side(name, "configuration", plan.target.name, arguments, _readable(plan.environment), sizes, plan.parameters)
+    return Side(
+        name,
+        "configuration",
+        plan.target.name,
+        arguments,
+        _readable(plan.environment),
+        sizes,
+        plan.parameters,
+        tuple(_as_warning(name, one) for one in errors(plan.findings)),
+    )
+
+
+def _as_warning(name: str, finding: Finding) -> Finding:
+    """Two may be compared though one of them could not run."""
+    message = f"{name} cannot be launched: {finding.message}"
+    return dataclasses.replace(finding, severity="warning", message=message)
 
 
 def _of_example(name: str) -> Side:

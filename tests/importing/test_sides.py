@@ -7,6 +7,7 @@ import json
 import pytest
 from importing_helpers import imported
 
+from megawrap.cli import main
 from megawrap.config.compose import compose
 from megawrap.errors import ConfigError
 from megawrap.importing.compare import compare
@@ -84,6 +85,28 @@ def test_an_example_run():
     assert found.environment["MODEL_SIZE"] == ("7", "13")
     assert (found.a.parameters, found.b.parameters) == (6738415616, 13015864320)
     assert found.a.layout["world_size"] == 8
+
+
+def test_a_configuration_that_cannot_be_launched_is_compared_and_warned_of(capsys):
+    wrong = f"{WORDS} parallel.tp=3"
+    found = compare(side(wrong), side(WORDS))
+    assert [row.argument for row in found.arguments] == ["tensor_model_parallel_size"]
+    assert found.findings
+    assert all(one.severity == "warning" and wrong in one.message for one in found.findings)
+    assert any("parallel.tp" in one.keys for one in found.findings)
+    assert found.as_dict()["findings"] == [one.as_dict() for one in found.findings]
+    assert main(["diff", wrong, WORDS]) == 0
+    assert f"warning {found.findings[0].id}" in capsys.readouterr().err
+    assert compare(side(WORDS), side(WORDS)).findings == ()
+
+
+def test_an_example_run_that_is_not_there_names_those_that_are():
+    with pytest.raises(ConfigError) as refused:
+        side("example:foo")
+    assert all(name in refused.value.findings[0].message for name in names())
+    with pytest.raises(ConfigError) as refused:
+        side("example:rocm26-lama3-8")
+    assert refused.value.findings[0].nearest[0] == "example:rocm26-llama3-8"
 
 
 def test_a_list_of_one_is_that_one():

@@ -37,7 +37,9 @@ def run(invocation: Invocation) -> int:
     if invocation.options.json:
         sys.stdout.write(orjson.dumps(found.as_dict(), option=orjson.OPT_INDENT_2).decode() + "\n")
         return 0
+    from megawrap.cli import render
     from megawrap.cli.show_diff import show
 
     show(found)
+    render.findings(found.findings, as_json=False)
     return 0
