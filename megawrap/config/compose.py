@@ -24,7 +24,8 @@ from omegaconf.errors import OmegaConfBaseException
 
 import megawrap
 from megawrap.config import schema
-from megawrap.config.diagnose import choices, diagnose, group_names
+from megawrap.config.diagnose import choices, diagnose, group_names, unexplained
+from megawrap.config.diagnose_files import in_files, missing_choice, unreadable_in
 from megawrap.config.origins import Origins, folders, trace
 from megawrap.config.sections.root import Config
 from megawrap.config.words import as_text
@@ -66,13 +67,24 @@ def compose(overrides: Sequence[str], *, config_dir: str | None = None, config_n
         try:
             tree = hydra_compose(config_name, [*map(_for_hydra, overrides)])
             config = OmegaConf.to_object(tree)
-        except (HydraException, OmegaConfBaseException, yaml.YAMLError) as problem:
-            raise ConfigError(diagnose(overrides, loader, problem)) from problem
+        except (HydraException, OmegaConfBaseException, yaml.YAMLError, UnicodeDecodeError) as problem:
+            found = diagnose(overrides, loader)
+            if isinstance(problem, UnicodeDecodeError):
+                found += unreadable_in(folders(loader))
+            elif seen:
+                found += in_files(seen[-1], folders(loader), group_names(loader))
+            raise ConfigError(found or missing_choice(problem, loader) or unexplained(problem)) from problem
         search_path = folders(loader)
-    assert isinstance(config, Config)
+    if not isinstance(config, Config):
+        raise ConfigError(_no_primary(config_name))
     composed = Composed(config, tree, tuple(overrides), seen[-1], search_path)
     _check_choices(composed)
     return composed
+
+
+def _no_primary(name: str) -> Finding:
+    message = f"{name}.yaml is no whole configuration: its defaults do not name `config`"
+    return Finding(id="MW006", message=message, nearest=("defaults: [config, _self_]",))
 
 
 @contextlib.contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from hydra.core.object_type import ObjectType
@@ -18,10 +18,9 @@ from megawrap.config.words import as_text
 from megawrap.errors import Finding, nearest
 
 
-def diagnose(overrides: Sequence[str], loader: Any, problem: Exception) -> list[Finding]:
-    """Findings for ``overrides`` that cannot be composed; ``problem`` is what Hydra said and the last resort."""
-    findings = [finding for word in overrides for finding in _check(word, loader)]
-    return findings or [_unexplained(problem)]
+def diagnose(overrides: Sequence[str], loader: Any) -> list[Finding]:
+    """Findings for ``overrides`` that cannot be composed."""
+    return [finding for word in overrides for finding in _check(word, loader)]
 
 
 def _check(word: str, loader: Any) -> Iterator[Finding]:
@@ -40,9 +39,9 @@ def _check(word: str, loader: Any) -> Iterator[Finding]:
     if key in group_names(loader):
         yield from _check_choice(override, loader)
     elif not schema.knows(key):
-        yield _unknown_key(override, loader)
-    else:
-        yield from _check_type(override)
+        yield unknown_key(key, group_names(loader), _override_origin(word))
+    elif not override.is_delete() and not override.is_sweep_override():
+        yield from wrong_type(key, override.value(), _override_origin(word))
 
 
 def group_names(loader: Any) -> list[str]:
@@ -69,9 +68,9 @@ def _check_choice(override: Override, loader: Any) -> Iterator[Finding]:
     )
 
 
-def _unknown_key(override: Override, loader: Any) -> Finding:
-    key = override.key_or_group
-    known = [*schema.fields(), *group_names(loader)]
+def unknown_key(key: str, groups: Iterable[str], origin: str) -> Finding:
+    """Nothing has this key; ``origin``: who set it."""
+    known = [*schema.fields(), *groups]
     leaf = key.rsplit(".", 1)[-1]
     same_leaf = [other for other in known if other.rsplit(".", 1)[-1] == leaf]
     return Finding(
@@ -80,28 +79,30 @@ def _unknown_key(override: Override, loader: Any) -> Finding:
         message=f"{key}: there is no such key. An argument of Megatron that no section has is set by "
         f"megatron.args.{leaf}=VALUE",
         nearest=tuple(dict.fromkeys([*same_leaf, *nearest(key, known)]))[:3],
-        origin=(_override_origin(override.input_line),),
+        origin=(origin,),
     )
 
 
-def _check_type(override: Override) -> Iterator[Finding]:
-    key = override.key_or_group
-    if override.is_delete() or override.is_sweep_override():
-        return
+def wrong_type(key: str, value: Any, origin: str) -> Iterator[Finding]:
+    """A finding when the key takes no such value; ``origin``: who set it."""
     try:
-        OmegaConf.update(OmegaConf.structured(Config), key, override.value(), force_add=True)
+        OmegaConf.update(OmegaConf.structured(Config), key, value, force_add=True)
     except OmegaConfBaseException as problem:
         field = schema.fields().get(key)
         wanted = field.type if field else "a section"
+        takes_list = wanted.startswith("list") and not isinstance(value, list | dict)
+        why = "" if takes_list else f"{_first_line(problem)}; "
         yield Finding(
             id="MW003",
             keys=(key,),
-            message=f"{key} = {override.value()!r}: {_first_line(problem)}; it takes {wanted}",
-            origin=(_override_origin(override.input_line),),
+            message=f"{key} = {value!r}: {why}it takes {'a list, ' if takes_list else ''}{wanted}",
+            nearest=(f"{key}=[{value}]",) if takes_list else (),
+            origin=(origin,),
         )
 
 
-def _unexplained(problem: Exception) -> Finding:
+def unexplained(problem: Exception) -> Finding:
+    """What Hydra said, as the last resort."""
     return Finding(id="MW006", message=f"the configuration cannot be composed: {str(problem).strip()}")
 
 

@@ -11,8 +11,10 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from megawrap.config.compose import PACKAGE, compose
+from megawrap.config.diagnose_files import unreadable
 from megawrap.config.sections.model import Model
 from megawrap.config.sections.root import Config
+from megawrap.errors import ConfigError
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _FIELDS = {field.name for field in dataclasses.fields(Model)}
@@ -39,6 +41,8 @@ def _dimensions(name: str, config_dir: str | None) -> dict[str, Any] | None:
     """What the file says of the model; ``None`` when that is not all, or depends on something else."""
     folders = [PACKAGE / "conf", *([Path(config_dir)] if config_dir else [])]  # in Hydra's order
     file = next((one for folder in folders if (one := folder / "model" / f"{name}.yaml").is_file()), None)
+    if file and (wrong := list(unreadable(file))):
+        raise ConfigError(wrong)
     text = file.read_text(encoding="utf-8") if file else ""
     try:
         content = yaml.load(text, _LOADER)

@@ -43,17 +43,23 @@ def folders(loader: ConfigLoaderImpl) -> tuple[Path, ...]:
 def trace(defaults: DefaultsList, search_path: Iterable[Path], typed: Mapping[str, str]) -> Origins:
     """Follow Hydra's own defaults list, later files over earlier ones, then the overrides. ``typed``: an override as
     Hydra got it → as the user typed it."""
-    search_path = tuple(search_path)
     places: dict[str, str] = {}
-    for default in defaults.defaults:
-        for file in [folder / f"{default.config_path}.yaml" for folder in search_path]:
-            if default.config_path is not None and file.is_file():
-                places.update((key, f"{_shown(file)}:{line}") for key, line in _lines(file, default.package or ""))
-                break
+    for file, package in sources(defaults, search_path):
+        places.update((key, f"{_shown(file)}:{line}") for key, line in leaves_of(file, package))
     for override in defaults.config_overrides:
         word = override.input_line or ""
         places[override.key_or_group] = f"override {typed.get(word, word).lstrip('+')}"
     return Origins(places)
+
+
+def sources(defaults: DefaultsList, search_path: Iterable[Path]) -> Iterator[tuple[Path, str]]:
+    """The files of a defaults list, each with the key that its content stands below."""
+    search_path = tuple(search_path)
+    for default in defaults.defaults:
+        for file in [folder / f"{default.config_path}.yaml" for folder in search_path]:
+            if default.config_path is not None and file.is_file():
+                yield file, default.package or ""
+                break
 
 
 def _shown(file: Path) -> str:
@@ -62,7 +68,8 @@ def _shown(file: Path) -> str:
     return f"conf/{file.relative_to(own)}" if file.is_relative_to(own) else str(file)
 
 
-def _lines(file: Path, package: str) -> Iterator[tuple[str, int]]:
+def leaves_of(file: Path, package: str) -> Iterator[tuple[str, int]]:
+    """Key below ``package`` → its line, for every value in the file."""
     yield from _leaves(yaml.compose(file.read_text(encoding="utf-8"), Loader=_LOADER), package)
 
 
