@@ -11,7 +11,7 @@ from typing import Any
 
 from megawrap.hardware.table import Gpu
 from megawrap.megatron.layout import Layout
-from megawrap.megatron.stages import VIRTUAL, virtual_size
+from megawrap.megatron.stages import NUMBERED, virtual_size
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,9 +117,8 @@ def _layout(e: _Draft) -> Proposal:
 def _is_interleaved(e: _Draft) -> bool:
     pipeline = e.pipeline_model_parallel_size or 0
     # Before these releases the interleaved schedule ran with one virtual stage too.
-    is_one_enough = not e.since((0, 14), (0, 15))
-    asked = any(e.values.get(name) for name in VIRTUAL)
-    return pipeline > 1 and asked and (is_one_enough or virtual_size(e.values, pipeline) > 1)
+    is_one_enough = not e.since((0, 14), (0, 15)) and any(e.values.get(name) for name in NUMBERED)
+    return pipeline > 1 and (is_one_enough or virtual_size(e.values, pipeline) > 1)
 
 
 def _batch(e: _Draft) -> Proposal:

@@ -10,6 +10,8 @@ COUNTED = ("account_for_embedding_in_pipeline_split", "account_for_loss_in_pipel
 VIRTUAL = ("num_layers_per_virtual_pipeline_stage", "num_virtual_stages_per_pipeline_rank",
            "pipeline_model_parallel_layout")  # fmt: skip
 """Arguments that ask for virtual stages."""
+NUMBERED = VIRTUAL[:2]
+"""Those that say how many. Older releases took one virtual stage from them for an interleaved schedule."""
 
 
 def counted_layers(values: Mapping[str, Any]) -> int:

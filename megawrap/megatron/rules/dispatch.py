@@ -1,4 +1,4 @@
-"""MW811–MW815, MW819, MW824–MW834: how tokens reach their experts, grouped products, what overlaps. Sources:
+"""MW811–MW815, MW819, MW824–MW834, MW836–MW840: how tokens reach experts, grouped products, what overlaps. Sources:
 TransformerConfig and dispatchers of Megatron-LM core_v0.19.0 and main."""
 
 from __future__ import annotations
@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from megawrap.megatron.effective import Effective
-from megawrap.megatron.rules.parallel import EP
-from megawrap.megatron.rules.registry import ON, Violation, choices, needs, nvidia, rule, word
+from megawrap.megatron.rules.parallel import EP, PP
+from megawrap.megatron.rules.registry import OFF, ON, SET, Violation, choices, needs, nvidia, rocm, rule, word
 
 GROUPED = {"MW824": "moe_single_grouped_weight", "MW825": "moe_single_grouped_bias",
            "MW832": "moe_use_grouped_tensor"}  # fmt: skip
@@ -16,7 +16,7 @@ for number, dest in GROUPED.items():
           when={dest: ON}, need={"moe_grouped_gemm": ON}, checked="TransformerConfig")  # fmt: skip
 needs("MW826", "one weight for all experts of a rank is for Transformer Engine's fused operations",
       when={"moe_single_grouped_weight": ON}, need={"use_transformer_engine_op_fuser": ON},
-      checked="TransformerConfig")  # fmt: skip
+      checked="TransformerConfig", spans=(nvidia("0.19"), rocm("0.19")))  # fmt: skip
 needs("MW827", "one bias for all experts of a rank needs biases",
       when={"moe_single_grouped_bias": ON}, need={"add_bias_linear": ON}, checked="TransformerConfig")  # fmt: skip
 needs("MW828", "NCCL's expert parallelism is a backend of the flexible dispatcher",
@@ -58,15 +58,46 @@ def overlap(e: Effective) -> Iterator[Violation]:
         "recompute_granularity": e.recompute_granularity == "full",
         "recompute_method": e.recompute_method is not None,
         "recompute_num_layers": e.recompute_num_layers is not None,
-        "recompute_modules": "moe" in (e.recompute_modules or ()),
+        "recompute_modules": e.core >= (0, 17) and "moe" in (e.recompute_modules or ()),
+        "moe_layer_recompute": e.core >= (0, 17) and bool(e.moe_layer_recompute),
         "bf16": not (e.bf16 or e.fp16),
         "moe_shared_expert_overlap": bool(e.moe_shared_expert_overlap),
-        "mtp_num_layers": (e.mtp_num_layers or 0) > 1,
+        "mtp_num_layers": e.mtp_num_layers not in ((None, 0, 1) if e.core >= (0, 19) else (None, 1)),
     }
     for dest in (name for name, is_wrong in wrong.items() if is_wrong):
         more = " without virtual stages" if dest == "pipeline_model_parallel_size" else ""
         yield Violation(f"{key} does not work with {dest} = {e.values.get(dest)}{more}", (dest, key),
                         choices(key, [False]))  # fmt: skip
+
+
+needs("MW838", "prediction layers are for a pipeline where the exchange of tokens is overlapped",
+      when={"overlap_moe_expert_parallel_comm": ON, "mtp_num_layers": (1,)}, need={PP: tuple(range(2, 129))},
+      checked="TransformerConfig", spans=(nvidia("0.16", "0.18"), rocm("0.16", "0.18")))  # fmt: skip
+needs("MW836", "the flexible dispatcher was not overlapped with shared experts",
+      when={"moe_token_dispatcher_type": ("flex",), "moe_shared_expert_intermediate_size": SET},
+      need={"moe_shared_expert_overlap": OFF}, checked="TransformerConfig",
+      spans=(nvidia(until="0.18"), rocm(until="0.18")))  # fmt: skip
+needs("MW837", "weight gradients of experts overlap one exchange of tokens",
+      when={"overlap_dispatch_backward_with_experts_wgrad": ON},
+      need={"overlap_moe_expert_parallel_comm": OFF, "delay_wgrad_compute": OFF}, checked="TransformerConfig",
+      spans=(nvidia("0.18"), rocm("0.18")))  # fmt: skip
+needs("MW839", "the flexible dispatcher has one backend",
+      when={"moe_enable_deepep": ON}, need={"moe_flex_dispatcher_backend": ("deepep", "ncclep")},
+      checked="TransformerConfig", spans=(nvidia("0.16"), rocm("0.16")))  # fmt: skip
+
+
+@rule("MW840", "one weight for all experts of a rank is of some number formats", checked="TransformerConfig",
+      spans=(nvidia("0.18"), rocm("0.18")))  # fmt: skip
+def single_weight(e: Effective) -> Iterator[Violation]:
+    if not e.moe_single_grouped_weight:
+        return
+    is_mxfp8, is_older = bool(e.fp8) and e.fp8_recipe == "mxfp8", e.core < (0, 19)
+    is_wrong = (e.fp4 or not is_mxfp8) if is_older else (
+        (e.fp8 and not is_mxfp8) or (e.fp4 and e.fp4_recipe != "nvfp4"))  # fmt: skip
+    if is_wrong:
+        legal = "fp8_recipe = mxfp8" if is_older else "fp8_recipe = mxfp8, fp4_recipe = nvfp4 and bf16"
+        yield Violation(f"moe_single_grouped_weight works with {legal}", ("moe_single_grouped_weight", "fp8_recipe"),
+                        choices("moe_single_grouped_weight", [False]))  # fmt: skip
 
 
 needs("MW815", "weight gradients wait for the exchange of tokens",

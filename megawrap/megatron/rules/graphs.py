@@ -169,8 +169,9 @@ def inference_sizes(e: Effective) -> Iterator[Violation]:
 def cut_batches(e: Effective) -> Iterator[Violation]:
     key, graphs = "inference_batch_times_seqlen_threshold", Graphs.of(e)
     is_captured = graphs.impl != "none" if e.core >= (0, 15) else e.enable_cuda_graph
-    if (e.given.get(key) or -1) > -1 and is_captured:
-        message = f"{key} = {e.given.get(key)} does not work with CUDA graphs"
+    threshold = e.given.get(key)
+    if threshold is not None and threshold > -1 and is_captured:
+        message = f"{key} = {threshold} does not work with CUDA graphs"
         yield Violation(message, (key, *graphs.dests), choices(key, [-1]))
 
 

@@ -1,4 +1,4 @@
-"""MW13x: pipeline stages. Sources: validate_args and TransformerConfig of Megatron-LM core_v0.19.0."""
+"""MW105, MW13x, MW14x: pipeline stages. Sources: validate_args and TransformerConfig of Megatron-LM core_v0.19.0."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from megawrap.megatron.effective import Effective
 from megawrap.megatron.rules.parallel import PP
 from megawrap.megatron.rules.registry import OFF, ON, Violation, choices, divisors, needs, nvidia, rocm, rule
-from megawrap.megatron.stages import COUNTED, VIRTUAL, counted_layers, written_out
+from megawrap.megatron.stages import COUNTED, NUMBERED, VIRTUAL, counted_layers, written_out
 
+PREDICTION = (nvidia("0.14"), rocm("0.14"))
+"""Releases whose layouts have prediction layers."""
 ENDS = ("decoder_first_pipeline_num_layers", "decoder_last_pipeline_num_layers")
 
 
@@ -62,7 +64,7 @@ def interleaved(e: Effective) -> Iterator[Violation]:
 @rule("MW145", "even one virtual stage needed several stages", checked="validate_args",
       spans=(nvidia(until="0.14"), rocm(until="0.15")))  # fmt: skip
 def one_virtual_stage(e: Effective) -> Iterator[Violation]:
-    if e.layout.virtual == 1 and any(e.values.get(name) is not None for name in VIRTUAL):
+    if e.layout.virtual == 1 and any(e.values.get(name) is not None for name in NUMBERED):
         yield from _too_few_stages(e)
 
 
@@ -139,7 +141,7 @@ def layout(e: Effective) -> Iterator[Violation]:
         yield Violation(f"{len(names)} stages in the layout cannot be shared by PP = {e.layout.pipeline}", (key, PP))
     if set(letters) - set("EtmL"):
         yield Violation(f"a layout has the letters E, t, m and L only: {text}", (key,))
-    elif not (names[0].startswith("E") and names[-1].endswith("L") and letters.count("E") == letters.count("L") == 1):
+    elif not (letters.startswith("E") and letters.endswith("L") and letters.count("E") == letters.count("L") == 1):
         yield Violation("a layout starts with its only E and ends with its only L", (key,))
     if letters.count("t") != (e.num_layers or 0):
         message = f"the layout has {letters.count('t')} layers (t), and num_layers = {e.num_layers}"
@@ -150,6 +152,46 @@ def layout(e: Effective) -> Iterator[Violation]:
     said = [name for name in ENDS if e.values.get(name) is not None]
     if said:
         yield Violation(f"a pipeline layout cannot be used with {' and '.join(said)}", (key, *said))
+
+
+@rule("MW146", "prediction layers were not in a layout", checked="TransformerConfig", spans=(nvidia("0.13", "0.14"),))
+def no_prediction_in_layout(e: Effective) -> Iterator[Violation]:
+    if "m" in "".join(written_out(e.pipeline_model_parallel_layout or "")):
+        yield Violation("this release has no prediction layers (m) in a layout", ("pipeline_model_parallel_layout",))
+
+
+@rule("MW147", "prediction layers are together, after all others", checked="TransformerConfig",
+      spans=PREDICTION)  # fmt: skip
+def prediction_in_layout(e: Effective) -> Iterator[Violation]:
+    key, pipeline = "pipeline_model_parallel_layout", e.layout.pipeline
+    names = written_out(e.values.get(key) or "")
+    if "m" not in "".join(names) or len(names) % pipeline:
+        return
+    if "t" in "".join(names).partition("m")[2]:
+        yield Violation("prediction layers (m) come after all layers (t) of a layout", (key,))
+    if "m" in "".join(names[:-pipeline]):
+        yield Violation("prediction layers (m) are in the last virtual stage of a rank", (key,))
+    counts = {name.count("m") for name in names[-pipeline:]} - {0, e.mtp_num_layers or 0}
+    if counts:
+        yield Violation("prediction layers (m) of a layout are all in one stage", (key, "mtp_num_layers"))
+
+
+@rule("MW148", "prediction layers were in the last stage", checked="TransformerConfig",
+      spans=(nvidia("0.14", "0.16"), rocm("0.14", "0.16")))  # fmt: skip
+def prediction_with_loss(e: Effective) -> Iterator[Violation]:
+    key, pipeline = "pipeline_model_parallel_layout", e.layout.pipeline
+    names = written_out(e.values.get(key) or "")
+    is_last = "m" not in "".join(names[-pipeline:-1]) and ("m" not in names[-1] or "L" in names[-1])
+    if len(names) % pipeline == 0 and not is_last:
+        yield Violation("this release has prediction layers (m) in the last stage, with the loss (L)", (key,))
+
+
+@rule("MW149", "the limit of deferred gradients is not negative", checked="TransformerConfig")
+def deferral(e: Effective) -> Iterator[Violation]:
+    limit = e.wgrad_deferral_limit
+    if e.defer_embedding_wgrad_compute and limit is not None and limit < 0:
+        message = f"wgrad_deferral_limit = {limit} is negative; 0 defers all"
+        yield Violation(message, ("wgrad_deferral_limit",), choices("wgrad_deferral_limit", [0]))
 
 
 needs("MW137", "weight gradients of the embedding can only be deferred in a pipeline",

@@ -1,5 +1,5 @@
-"""MW33x, MW34x: number formats. Sources: validate_args and TransformerConfig of Megatron-LM core_v0.19.0; the shapes that FP8
-kernels take: Transformer Engine's documentation."""
+"""MW33x, MW34x: number formats. Sources: validate_args and TransformerConfig of Megatron-LM core_v0.19.0; the shapes
+that FP8 kernels take: Transformer Engine's documentation."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ def linear_attention(e: Effective) -> Iterator[Violation]:
 
 
 needs("MW325", "sparse attention has no fused rotary positions",
-      when={"experimental_attention_variant": ("dsa",)}, need={"apply_rope_fusion": OFF, "add_bias_linear": OFF},
+      when={"experimental_attention_variant": ("dsa",)}, need={"apply_rope_fusion": OFF},
       checked="TransformerConfig")  # fmt: skip
 INFERENCE_ONLY = ("inference_fuse_tp_communication", "inference_disable_triton_nvls_kernels")
 for number, dest in zip(("MW326", "MW327"), INFERENCE_ONLY, strict=True):

@@ -1,4 +1,4 @@
-"""MW15x: optimizer, data parallel, sharding and overlap. Sources: validate_args, DistributedDataParallelConfig and
+"""MW15x–MW17x: optimizer, data parallel, sharding, overlap. Sources: validate_args, DistributedDataParallelConfig and
 OptimizerConfig of Megatron-LM core_v0.19.0, and older ones where a rule says so."""
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from megawrap.megatron.effective import Effective
 from megawrap.megatron.rules.parallel import EP, PP, TP
-from megawrap.megatron.rules.registry import OFF, ON, Violation, choices, needs, nvidia, rocm, rule
+from megawrap.megatron.rules.registry import OFF, ON, Violation, choices, needs, nvidia, rocm, rule, word
 
 EMERGING = (nvidia("0.16"), rocm("0.16"))
 """Optimizers beside Adam and SGD."""
@@ -129,3 +129,50 @@ def buckets(e: Effective) -> Iterator[Violation]:
         yield Violation("ddp_num_buckets and ddp_bucket_size: set one", ("ddp_num_buckets", "ddp_bucket_size"))
     if e.ddp_num_buckets < 1:
         yield Violation(f"ddp_num_buckets = {e.ddp_num_buckets} is not a number of buckets", ("ddp_num_buckets",))
+
+
+@rule("MW173", "buffers of users and expandable segments exclude each other", checked="DistributedDataParallelConfig",
+      spans=(nvidia("0.14", "0.18"), rocm("0.14", "0.18")))  # fmt: skip
+def user_buffers(e: Effective) -> Iterator[Violation]:
+    # From 0.18 on only with PyTorch before 2.11.
+    settings = (e.environment.get("PYTORCH_CUDA_ALLOC_CONF") or "").split(",")
+    if e.nccl_ub and not e.use_torch_fsdp2 and "expandable_segments:True" in settings:
+        message = "nccl_ub does not work with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"
+        yield Violation(message, ("nccl_ub",), choices("nccl_ub", [False]))
+
+
+@rule("MW174", "gradients that are all reduced in fp32 need no list of those that are",
+      checked="DistributedDataParallelConfig", spans=(nvidia("0.17"), rocm("0.17")))  # fmt: skip
+def accumulated(e: Effective) -> Iterator[Violation]:
+    key = "ddp_param_name_patterns_for_fp32_local_accumulation"
+    if e.values.get(key) and e.accumulate_allreduce_grads_in_fp32 and not e.use_torch_fsdp2:
+        message = f"{key} is for gradients in bf16, and they are in fp32"
+        yield Violation(message, (key, "grad_reduce_in_bf16"), choices(key, [None]))
+
+
+SHARDS = "tensor_parallel_num_weight_shards"
+
+
+@rule("MW175", "weights in shards have limits of their own", checked="validate_args, initialize_model_parallel",
+      spans=(nvidia("0.19"), rocm("0.19")))  # fmt: skip
+def weight_shards(e: Effective) -> Iterator[Violation]:
+    named = [name for name, size in ((SHARDS, e.layout.tensor), (f"expert_{SHARDS}", e.layout.expert_tensor))
+             if (e.values.get(name) or 0) > size]  # fmt: skip
+    is_mxfp8 = e.fp8_recipe == "mxfp8"  # asked without FP8 too
+    wrong = {
+        "fp4_param_gather": (bool(e.fp4) and not e.fp4_param_gather, "fp4", True),
+        "ddp_average_in_collective": (bool(e.ddp_average_in_collective), "", False),
+        "ckpt_format": (e.ckpt_format not in ("torch", "torch_dist"), "", "torch_dist"),
+        "distrib_optim_fully_reshardable_mem_efficient": (
+            bool(e.dist_ckpt_optim_fully_reshardable and e.distrib_optim_fully_reshardable_mem_efficient),
+            "dist_ckpt_optim_fully_reshardable", False),
+        "fp8_param_gather": (is_mxfp8 and not e.fp8_param_gather, "fp8_recipe = mxfp8", True),
+        "reuse_grad_buf_for_mxfp8_param_ag": (
+            is_mxfp8 and not e.reuse_grad_buf_for_mxfp8_param_ag, "fp8_recipe = mxfp8", True),
+        "num_distributed_optimizer_instances": ((e.num_distributed_optimizer_instances or 1) > 1, "", 1),
+    }  # fmt: skip
+    for dest, (is_wrong, beside, legal) in wrong.items():
+        if named and is_wrong:
+            more = f" and {beside}" if beside else ""
+            message = f"{named[0]} = {e.values[named[0]]}{more}: {dest} must be {word(legal)}"
+            yield Violation(message, (dest, *named), choices(dest, [legal]))
