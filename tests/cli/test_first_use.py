@@ -69,3 +69,13 @@ def test_an_interrupt_while_importing_is_quiet():
     process = megawrap("models", before=before)
     assert process.communicate() == ("", "")
     assert process.returncode == 130
+
+
+@pytest.mark.parametrize("verb", ["rules", "models"])
+def test_a_pipe_gets_unfolded_lines(capsys, monkeypatch, verb):
+    monkeypatch.delenv("COLUMNS")
+    assert main([verb]) == 0
+    assert max(map(len, capsys.readouterr().out.splitlines())) > 80
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main([verb]) == 0
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
