@@ -29,6 +29,7 @@ def run(words: list[str]) -> int:
 
     from megawrap.cli.verbs import DEFAULT_VERB, VERBS
     from megawrap.config.compose import register
+    from megawrap.config.words import as_sweep
 
     if words and words[0] in VERBS:
         verb, words = words[0], words[1:]
@@ -43,7 +44,7 @@ def run(words: list[str]) -> int:
         codes.append(_job())
         return codes[-1]
 
-    sys.argv = [sys.argv[0], "--config-path", "pkg://megawrap.conf", *words]
+    sys.argv = [sys.argv[0], "--config-path", "pkg://megawrap.conf", *map(as_sweep, words)]
     task()
     return max(codes, default=0)
 

@@ -16,6 +16,15 @@ def as_text(override: str) -> str:
     return f"{key}='" + value.replace("'", "\\'") + "'" if _is_variable(name) or _is_listed(name, value) else override
 
 
+def as_sweep(override: str) -> str:
+    """``override`` for Hydra's --multirun, where commas between the values of a variable make a sweep of texts."""
+    key, equals, value = override.partition("=")
+    if not equals or not _is_variable(key.lstrip("+")) or any(mark in value for mark in "()[]{}'\"\\"):
+        return override
+    texts = (as_text(f"{key}={one}").partition("=")[2] for one in value.split(","))
+    return f"{'' if key.startswith('+') else '++'}{key}={','.join(texts)}"
+
+
 def _is_grammar(value: str) -> bool:
     return value.lower() == "null" or value[0] in "'\"[{" or "${" in value or "\\" in value
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from megawrap.config.compose import compose
+from megawrap.config.words import as_sweep
 from megawrap.errors import ConfigError
 
 
@@ -61,3 +62,18 @@ def test_a_mistake_elsewhere_does_not_accuse_a_list():
 def test_a_number_does_not_take_a_list():
     with pytest.raises(ConfigError):
         compose(["parallel.tp=1,2"])
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        ("env.X=true,1e3", "++env.X='true','1e3'"),
+        ("+env.X=^lo", "+env.X='^lo'"),
+        ("env.X='a,b'", "env.X='a,b'"),
+        ("env.X=choice(a,b)", "env.X=choice(a,b)"),
+        ("parallel.tp=1,2", "parallel.tp=1,2"),
+        ("--multirun", "--multirun"),
+    ],
+)
+def test_a_sweep_over_variables_stays_one(word, expected):
+    assert as_sweep(word) == expected
