@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -84,6 +86,15 @@ def test_every_example_run_of_amd():
         lost.update({name: found} if found else {})
     assert len(names()) == 37
     assert lost == {}
+
+
+def test_what_the_page_says_was_given_to_amds_scripts():
+    given = collections.Counter(name for one in names() for name in example(one)[1].environment)
+    outside = {"MODEL_SIZE": 35, "PRETRAIN_CHECKPOINT_PATH": 6, "TP": 7, "TE_FP8": 6, "TE_FP8_RECIPE": 1, "FSDP": 1,
+               "MEGATRON_FSDP": 1}  # fmt: skip
+    assert {name: given[name] for name in outside} == outside
+    page = (Path(__file__).parents[2] / "docs/import.md").read_text(encoding="utf-8").partition("## What was tried")[2]
+    assert all(f"`{name}" in page for name in outside)
 
 
 def test_the_bundled_examples_are_the_ones_that_were_captured():
