@@ -1,4 +1,4 @@
-"""MW811–MW815, MW819, MW824–MW834, MW836–MW840: how tokens reach experts, grouped products, what overlaps. Sources:
+"""MW811–MW815, MW819, MW824–MW834, MW836–MW841: how tokens reach experts, grouped products, what overlaps. Sources:
 TransformerConfig and dispatchers of Megatron-LM core_v0.19.0 and main."""
 
 from __future__ import annotations
@@ -84,6 +84,11 @@ needs("MW837", "weight gradients of experts overlap one exchange of tokens",
 needs("MW839", "the flexible dispatcher has one backend",
       when={"moe_enable_deepep": ON}, need={"moe_flex_dispatcher_backend": ("deepep", "ncclep")},
       checked="TransformerConfig", spans=(nvidia("0.16"), rocm("0.16")))  # fmt: skip
+
+
+needs("MW841", "one weight for all experts of a rank is kept in FP4 where it is multiplied in FP4",
+      when={"moe_single_grouped_weight": ON, "fp4": ON}, need={"fp4_param_gather": ON},
+      checked="TransformerConfig", spans=(nvidia("0.20"),))  # fmt: skip
 
 
 @rule("MW840", "one weight for all experts of a rank is of some number formats", checked="TransformerConfig",

@@ -177,7 +177,7 @@ def prediction_in_layout(e: Effective) -> Iterator[Violation]:
 
 
 @rule("MW148", "prediction layers were in the last stage", checked="TransformerConfig",
-      spans=(nvidia("0.14", "0.16"), rocm("0.14", "0.16")))  # fmt: skip
+      spans=(nvidia("0.15", "0.16"), rocm("0.14", "0.16")))  # fmt: skip
 def prediction_with_loss(e: Effective) -> Iterator[Violation]:
     key, pipeline = "pipeline_model_parallel_layout", e.layout.pipeline
     names = written_out(e.values.get(key) or "")

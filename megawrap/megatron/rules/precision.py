@@ -51,6 +51,9 @@ needs("MW347", "the router was padded for FP8 only",
 needs("MW348", "a recipe of your own needs its factory",
       when={"fp4": ON, "fp4_recipe": ("custom",)}, need={"fp4_quantizer_factory": ON},
       checked="TransformerConfig", spans=(nvidia("0.16"), rocm("0.16")))  # fmt: skip
+needs("MW349", "parameters were not kept in MXFP8",
+      when={"fp8": ON, "fp8_recipe": ("mxfp8",)}, need={"fp8_param_gather": OFF},
+      checked="TransformerConfig", spans=(nvidia("0.12", "0.13"),))  # fmt: skip
 needs("MW336", "first and last layers in bf16 are for scales that have no history",
       when={"fp8": ON, "first_last_layers_bf16": ON},
       need={"fp8_recipe": ("tensorwise", "blockwise", "mxfp8", "custom")},
