@@ -20,9 +20,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 from megawrap.errors import ConfigError, Finding, MegawrapError
+from megawrap.preprocess import rejects
 from megawrap.preprocess.conversation import Progress
 from megawrap.preprocess.engine import execute
-from megawrap.preprocess.manifest import Manifest
+from megawrap.preprocess.manifest import Manifest, matches
 from megawrap.preprocess.prepare import Prepared, prepare
 from megawrap.preprocess.settings import Settings, TokenizerSettings
 from megawrap.preprocess.tokenizers import TOKENIZERS
@@ -54,7 +55,8 @@ def main(words: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except KeyboardInterrupt:
-        print("megawrap.preprocess: interrupted; nothing was written", file=sys.stderr)
+        kept = "what is done waits for --resume" if "--resume" in words else "nothing was written"
+        print(f"megawrap.preprocess: interrupted; {kept}", file=sys.stderr)
         return INTERRUPTED
 
 
@@ -76,7 +78,8 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add("--input", type=Path, required=True, metavar="FILE", help="JSON objects in UTF-8, one a line")
+    what = "file, folder, 'pattern' or - (standard input) of JSON objects in UTF-8, one a line, plain, .gz or .zst; "
+    add("--input", type=Path, required=True, metavar="FILE", help=f"{what}or of .parquet")
     add("--output-prefix", required=True, metavar="P", help="writes P_KEY_document.bin, .idx and .json for each key")
     add("--json-keys", nargs="+", default=["text"], metavar="KEY", help="keys that hold the text (text)")
     add("--tokenizer-type", required=True, metavar="TYPE", help=f"one of {', '.join(TOKENIZERS)}")
@@ -87,6 +90,10 @@ def _parser() -> argparse.ArgumentParser:
     add("--append-eod", action="store_true", help="end every document with the end-of-document id")
     cpus = len(os.sched_getaffinity(0))
     add("--workers", type=int, default=cpus, metavar="N", help=f"processes that encode ({cpus}: the CPUs at hand)")
+    add("--on-error", default="stop", metavar="stop|skip", help="what a line does that cannot be used (stop)")
+    add("--max-errors", type=int, default=1000, metavar="N", help="lines that --on-error skip may skip (1000)")
+    add("--resume", action="store_true", help="go on where an earlier run ended, or do nothing if it is complete")
+    add("--reuse", action="store_true", help="do nothing if the output is complete and still what would be made")
     add("--progress", choices=("none", "json"), default="none", help="json: events on standard output (none)")
     return parser
 
@@ -102,16 +109,22 @@ def _settings(options: argparse.Namespace) -> Settings:
         json_keys=tuple(options.json_keys),
         append_eod=options.append_eod,
         workers=options.workers,
+        on_error=options.on_error,
+        max_errors=options.max_errors,
+        resume=options.resume,
     )
 
 
 def _run(options: argparse.Namespace, as_json: bool) -> int:
     began = time.monotonic()
     prepared = prepare(_settings(options))
+    done = _Told(prepared.settings, began, as_json)
+    if (options.reuse or options.resume) and (there := matches(prepared.settings)):
+        done.made(there, reused=True)
+        return 0
     if as_json:
         _start(prepared)
-    made = execute(prepared, _progress if as_json else None)
-    (_done if as_json else _summary)(prepared.settings, made, time.monotonic() - began)
+    done.made(execute(prepared, done.progress if as_json else None), reused=False)
     return 0
 
 
@@ -120,6 +133,7 @@ def _start(prepared: Prepared) -> None:
     _tell(
         "start",
         input=str(settings.input),
+        files=len(prepared.sources),
         outputs=[settings.prefix(key) for key in settings.json_keys],
         total_bytes=prepared.total_bytes,
         tokenizer=settings.tokenizer.type,
@@ -131,19 +145,35 @@ def _start(prepared: Prepared) -> None:
     )
 
 
-def _progress(progress: Progress) -> None:
-    _tell("progress", **dataclasses.asdict(progress))
+class _Told:
+    """What is said of a run that began at a time of the monotonic clock."""
 
+    def __init__(self, settings: Settings, began: float, as_json: bool) -> None:
+        self._settings = settings
+        self._began = began
+        self._as_json = as_json
 
-def _done(settings: Settings, made: Manifest, seconds: float) -> None:
-    prefix = settings.prefix(settings.json_keys[0])
-    _tell("done", prefix=prefix, documents=made.documents, tokens=made.tokens, seconds=round(seconds, 3))
+    @property
+    def _seconds(self) -> float:
+        return round(time.monotonic() - self._began, 3)
 
+    def progress(self, progress: Progress) -> None:
+        """Some of it is done."""
+        _tell("progress", **dataclasses.asdict(progress), seconds=self._seconds)
 
-def _summary(settings: Settings, made: Manifest, seconds: float) -> None:
-    for output in made.outputs:
-        counts = f"{output.documents:,} documents, {output.tokens:,} tokens"
-        print(f"{settings.prefix(output.key)}.bin and .idx: {counts} (all in {seconds:.1f} s)")
+    def made(self, made: Manifest, *, reused: bool) -> None:
+        """It is complete, or was so already."""
+        if self._as_json:
+            prefix = self._settings.prefix(self._settings.json_keys[0])
+            counts = {"documents": made.documents, "tokens": made.tokens, "rejected": made.rejected}
+            _tell("done", prefix=prefix, **counts, engine=made.engine, reused=reused, seconds=self._seconds)
+            return
+        for output in made.outputs:
+            held = f"{output.documents:,} documents, {output.tokens:,} tokens"
+            how = "already there" if reused else f"all in {self._seconds:.1f} s, by {made.engine}"
+            print(f"{self._settings.prefix(output.key)}.bin and .idx: {held} ({how})")
+        if made.rejected:
+            print(f"{rejects.final(self._settings.output_prefix)}: skipped lines: {rejects.told(made.rejected)}")
 
 
 def _tell(event: str, **fields: Any) -> None:

@@ -6,10 +6,12 @@ import dataclasses
 from collections.abc import Callable
 from typing import TypeVar
 
-from megawrap.errors import ConfigError, Finding, MegawrapError
+from megawrap.errors import ConfigError, Finding, MegawrapError, RunError
+from megawrap.preprocess import space
+from megawrap.preprocess.sampling import Sample, sample
 from megawrap.preprocess.settings import Settings
-from megawrap.preprocess.source import Source, examine
-from megawrap.preprocess.staging import unwritable
+from megawrap.preprocess.source import Source, find
+from megawrap.preprocess.staging import staging_folder, unwritable
 from megawrap.preprocess.tokenizers import Tokenizer, build
 from megawrap.preprocess.tokenizers.protocol import dtype_for
 
@@ -22,13 +24,14 @@ class Prepared:
     """Settings that have been found to be sound, with what was found out on the way."""
 
     settings: Settings
-    source: Source
+    sources: tuple[Source, ...]
     tokenizer: Tokenizer
+    sample: Sample
 
     @property
     def total_bytes(self) -> int:
-        """Bytes to go through: the input, once for each JSON key."""
-        return (self.source.size - self.source.start) * len(self.settings.json_keys)
+        """Bytes of the input's files to go through; 0 for standard input."""
+        return sum(source.size - (source.start if source.seekable else 0) for source in self.sources)
 
     @property
     def dtype(self) -> str:
@@ -46,9 +49,10 @@ def prepare(settings: Settings) -> Prepared:
 
     Raises:
         ConfigError: with everything that is wrong.
+        RunError: the disk is too small.
     """
     problems = list(settings.problems())
-    source = _attempt(examine, settings.input, problems)
+    sources = _attempt(find, settings.input, problems)
     tokenizer = _attempt(build, settings.tokenizer, problems)
     problem = unwritable(settings.output_prefix)
     problems += [problem] if problem else []
@@ -57,8 +61,17 @@ def prepare(settings: Settings) -> Prepared:
         problems.append(Finding(id="MW614", message=message, keys=("--append-eod", "--tokenizer-model")))
     if problems:
         raise ConfigError(problems)
-    assert source is not None and tokenizer is not None
-    return Prepared(settings, source, tokenizer)
+    assert sources is not None and tokenizer is not None
+    taken = sample(sources, settings.json_keys)
+    _check_space(settings, taken, tokenizer)
+    return Prepared(settings, sources, tokenizer, taken)
+
+
+def _check_space(settings: Settings, taken: Sample, tokenizer: Tokenizer) -> None:
+    there = space.written(staging_folder(settings.output_prefix))
+    problem = space.too_little(settings.output_prefix, space.needed(taken, tokenizer), there)
+    if problem:
+        raise RunError(problem)
 
 
 def _attempt(make: Callable[[_Argument], _Made], argument: _Argument, problems: list[Finding]) -> _Made | None:

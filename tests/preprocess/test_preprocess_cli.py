@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -35,7 +36,7 @@ def test_a_good_run_says_what_it_made(call, tmp_path):
     assert (code, err) == (0, "")
     head, tail = out.split(" (all in ")
     assert head == "DIR/out_text_document.bin and .idx: 1,000 documents, 7,000 tokens"
-    assert tail.endswith(" s)\n")
+    assert re.fullmatch(r"\d+\.\d s, by sentencepiece [\d.]+\)\n", tail)
     assert names(tmp_path) == ["in.jsonl", "out_text_document.bin", "out_text_document.idx", "out_text_document.json"]
 
 
@@ -46,6 +47,7 @@ def test_events_are_lines_of_json(call):
     assert events[0] == {
         "event": "start",
         "input": "DIR/in.jsonl",
+        "files": 1,
         "outputs": ["DIR/out_text_document"],
         "total_bytes": 25000,
         "tokenizer": "Llama2Tokenizer",
@@ -55,9 +57,13 @@ def test_events_are_lines_of_json(call):
         "append_eod": False,
         "workers": 1,
     }
-    assert events[-2] == {"event": "progress", "bytes": 25000, "total_bytes": 25000, "documents": 1000, "tokens": 6000}
+    assert events[-2].pop("seconds") > 0
+    counts = {"documents": 1000, "tokens": 6000}
+    more = {"rejected": 0, "resumed_bytes": 0}
+    assert events[-2] == {"event": "progress", "bytes": 25000, "total_bytes": 25000, **counts, **more}
     assert events[-1].pop("seconds") > 0
-    assert events[-1] == {"event": "done", "prefix": "DIR/out_text_document", "documents": 1000, "tokens": 6000}
+    done = {"event": "done", "prefix": "DIR/out_text_document", **counts, "rejected": {}, "reused": False}
+    assert events[-1] == {**done, "engine": events[0]["engine"]}
 
 
 @pytest.mark.parametrize(

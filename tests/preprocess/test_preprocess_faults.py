@@ -14,12 +14,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from preprocess_helpers import ROOT, TOKENIZER, command, lines, names, run_command
+from preprocess_helpers import ROOT, command, lines, names, run_command
 
 from megawrap.preprocess.indexed.verify import verify
 from megawrap.preprocess.messages import Chunk, Encoded, Job, Sizes, Target, Write
 from megawrap.preprocess.sample.make import CORPUS
-from megawrap.preprocess.settings import TokenizerSettings
 from megawrap.preprocess.worker import Worker
 
 
@@ -152,10 +151,10 @@ def test_a_full_disk_is_told_by_the_worker(tmp_path):
     file.write_bytes(lines(["some words"]))
     full = Path("/dev/full")
     target = Target("text", "out_text_document", full, full, full)
-    worker = Worker(Job(file, TokenizerSettings(type="Llama2Tokenizer", model=TOKENIZER), None, "<u2", (target,)))
-    chunk = Chunk(0, 0, 0, file.stat().st_size)
+    worker = Worker(Job((file,), SP, None, "<u2", (target,), 1 << 30))
+    chunk = Chunk(0, 0, 0, file.stat().st_size, 0)
     assert isinstance(worker.obey(chunk), Encoded)
-    order = Write(chunk, Sizes())
+    order = Write(chunk, (Sizes(),))
     with pytest.raises(OSError) as failed:
         worker.obey(order)
     finding = worker.blame(order, failed.value)
