@@ -59,7 +59,7 @@ def run(
     child = start(argv, environment)
     lines = _Lines(child)
     try:
-        with _Signals():
+        with Signals():
             for line in lines:
                 on_line(line)
             return child.wait()
@@ -109,7 +109,7 @@ def _stop(
     deadline = threading.Timer(grace_seconds, lambda: kill_tree(child.pid))
     deadline.start()
     try:
-        with _Signals():
+        with Signals():
             for line in lines:
                 on_line(line)
             child.wait()
@@ -152,7 +152,7 @@ def _text(line: bytes) -> str:
     return line.decode("utf-8", errors="replace").rstrip("\r")
 
 
-class _Signals:
+class Signals:
     """While entered, SIGINT and SIGTERM raise ``Interrupted`` in the main thread."""
 
     NUMBERS = (signal.SIGINT, signal.SIGTERM)

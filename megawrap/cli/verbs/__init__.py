@@ -8,14 +8,26 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from megawrap.cli import help_page
-from megawrap.cli.verbs import diff, explain, importing, launch, models, plan, preflight, preprocess, rules, surface
+from megawrap.cli.verbs import (
+    data,
+    diff,
+    explain,
+    importing,
+    launch,
+    models,
+    plan,
+    preflight,
+    preprocess,
+    rules,
+    surface,
+)
 from megawrap.cli.verbs.verb import Invocation, Verb, verbs_of
 from megawrap.errors import ConfigError, Finding, nearest
 
 __all__ = ["DEFAULT_VERB", "VERBS", "Invocation", "Verb", "parse"]
 
 
-_MODULES = (launch, plan, explain, importing, diff, preprocess, preflight, models, rules, surface)
+_MODULES = (launch, plan, explain, importing, diff, preprocess, data, preflight, models, rules, surface)
 VERBS = {verb.name: verb for verb in itertools.chain.from_iterable(map(verbs_of, _MODULES))}
 DEFAULT_VERB = "launch"
 
