@@ -94,7 +94,7 @@ class _Sequences:
         if self.end == 0:
             yield broken(EMPTY, f"{self.prefix} holds no tokens, and Megatron cannot open an empty .bin")
         elif self.empty:
-            message = f"{self.prefix}: {self.empty} sequences have no tokens, the first is sequence {self.first_empty}"
+            message = f"{self.prefix}: sequences without tokens: {self.empty}, the first is sequence {self.first_empty}"
             yield dataclasses.replace(broken("MW648", message), severity="warning")
 
 
@@ -124,7 +124,7 @@ def _documents(prefix: str, header: Header, advance: Advance) -> Iterator[Findin
         told = f"the documents end at sequence {before}, and there are {header.sequences} sequences"
         yield _bound(prefix, header, count - 1, told)
     elif empty:
-        message = f"{prefix}: {empty} documents have no sequences, the first is document {first_empty}"
+        message = f"{prefix}: documents without sequences: {empty}, the first is document {first_empty}"
         yield dataclasses.replace(broken("MW648", message), severity="warning")
 
 

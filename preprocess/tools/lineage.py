@@ -45,10 +45,12 @@ def mixed(prefixes: Sequence[str]) -> list[Finding]:
     known = {prefix: lineage(prefix) for prefix in prefixes}
     found = []
     for name, says in _ALIKE.items():
-        values = {getattr(one, name): prefix for prefix, one in reversed(known.items())}
+        values: dict[object, str] = {}
+        for prefix, one in known.items():
+            values.setdefault(getattr(one, name), prefix)
         values.pop(None, None)
         if len(values) > 1:
-            first, second, *_ = reversed(values.values())
+            first, second, *_ = values.values()
             message = f"{first} and {second} were made {says} (their .json say so)"
             found.append(dataclasses.replace(broken("MW663", message), nearest=("--mixed",)))
     return found
