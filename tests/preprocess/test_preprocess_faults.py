@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from preprocess_helpers import ROOT, command, lines, names, run_command
+from preprocess_helpers import ROOT, SP, command, lines, names, run_command
 
 from megawrap.preprocess.indexed.verify import verify
 from megawrap.preprocess.messages import Chunk, Encoded, Job, Sizes, Target, Write

@@ -15,7 +15,8 @@ class Data:
     """sample: the corpus that ships with megawrap; jsonl: your text, tokenized first; prefix and blend: token files
     that exist; mock: random tokens made by Megatron."""
     input: str | None = option()
-    """jsonl: the file of documents, one JSON object a line."""
+    """jsonl: the documents, one JSON object a line: a file, a folder, a pattern such as 'part-*.jsonl.gz', or - for
+    standard input. Plain text, .gz, .zst or .parquet."""
     output_prefix: str | None = option()
     """jsonl: where the token files go, without _text_document.bin/.idx."""
     json_keys: list[str] = option(["text"])
@@ -24,6 +25,13 @@ class Data:
     """jsonl: an end-of-document token after each document."""
     workers: int = option(2)
     """jsonl: worker processes that tokenize."""
+    on_error: str = option("stop", choices=("stop", "skip"))
+    """jsonl: what a line does that cannot be used. stop: the run ends and leaves no output; skip: the line goes to
+    OUTPUT_PREFIX.rejected.jsonl with the reason."""
+    max_errors: int = option(1000)
+    """jsonl: lines that may be skipped before the run ends all the same."""
+    resume: bool = option(False)
+    """jsonl: go on where an earlier run ended, and leave behind what one needs for it."""
     prefix: str | None = option()
     """prefix: a pair of token files, named without .bin/.idx."""
     blend: list[str] = option([])
