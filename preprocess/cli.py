@@ -83,10 +83,21 @@ def _parser() -> argparse.ArgumentParser:
     add("--output-prefix", required=True, metavar="P", help="writes P_KEY_document.bin, .idx and .json for each key")
     add("--json-keys", nargs="+", default=["text"], metavar="KEY", help="keys that hold the text (text)")
     add("--tokenizer-type", required=True, metavar="TYPE", help=f"one of {', '.join(TOKENIZERS)}")
-    add("--tokenizer-model", type=Path, metavar="FILE", help="the model of a SentencePiece type")
+    add("--tokenizer-model", type=Path, metavar="FILE", help="the model: a file, a folder or a hub name, as TYPE wants")
     add("--vocab-file", type=Path, metavar="FILE", help="the vocabulary of types that keep it apart")
     add("--merge-file", type=Path, metavar="FILE", help="the BPE merges of types that keep them apart")
     add("--vocab-size", type=int, metavar="N", help="number of ids before padding; a model file must agree with it")
+    add("--extra-vocab-size", type=int, metavar="N", help="DeepSeek types: ids behind those of the model")
+    add("--tokenizer-special-tokens", nargs="+", metavar="TOKEN", help="further tokens that are never cut")
+    add("--tiktoken-pattern", choices=("v1", "v2"), help="TikTokenizer: how text is cut before the merges (v2)")
+    add("--tiktoken-num-special-tokens", type=int, metavar="N", help="TikTokenizer: ids for special tokens (1000)")
+    add(
+        "--tokenizer-hf-no-include-special-tokens",
+        action="store_false",
+        default=None,
+        help="Hugging Face types: without the model's own BOS, EOS, [CLS] and [SEP]",
+    )
+    add("--legacy-tokenizer", action="store_true", default=None, help="as Megatron before 0.15")
     add("--append-eod", action="store_true", help="end every document with the end-of-document id")
     cpus = len(os.sched_getaffinity(0))
     add("--workers", type=int, default=cpus, metavar="N", help=f"processes that encode ({cpus}: the CPUs at hand)")
@@ -98,10 +109,25 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+# Fields of TokenizerSettings, and what Megatron calls them.
+_TOKENIZER = {
+    "model": "tokenizer_model",
+    "vocab_file": "vocab_file",
+    "merge_file": "merge_file",
+    "vocab_size": "vocab_size",
+    "extra_vocab_size": "extra_vocab_size",
+    "special_tokens": "tokenizer_special_tokens",
+    "tiktoken_pattern": "tiktoken_pattern",
+    "tiktoken_num_special_tokens": "tiktoken_num_special_tokens",
+    "include_special_tokens": "tokenizer_hf_no_include_special_tokens",
+    "legacy": "legacy_tokenizer",
+}
+
+
 def _settings(options: argparse.Namespace) -> Settings:
-    names = ("model", "vocab_file", "merge_file", "vocab_size")
-    flags = ("tokenizer_model", "vocab_file", "merge_file", "vocab_size")
-    values = {name: getattr(options, flag) for name, flag in zip(names, flags, strict=True)}
+    values = {name: getattr(options, flag) for name, flag in _TOKENIZER.items()}
+    if values["special_tokens"] is not None:
+        values["special_tokens"] = tuple(values["special_tokens"])
     return Settings(
         input=options.input,
         output_prefix=options.output_prefix,
