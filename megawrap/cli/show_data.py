@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -83,10 +84,15 @@ def _histogram(bins: Sequence[Bin], tokens: int) -> Table:
     most = max((one.documents for one in bins), default=1)
     for one in bins:
         span = f"{one.shortest:,}" if one.shortest == one.longest else f"{one.shortest:,} - {one.longest:,}"
-        filled = -(-one.documents * _BAR // most)
-        bar = Text("█" * filled, "cyan")
+        bar = Text(_bar(one.documents / most), "cyan")
         table.add_row(span, f"{one.documents:,}", bar, f"{one.tokens / max(1, tokens):.1%}")
     return table
+
+
+def _bar(share: float) -> str:
+    """A bar to an eighth of a character; what is there at all can be seen."""
+    eighths = math.ceil(share * _BAR * 8)
+    return "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
 
 
 def _show_sample(sample: Sample, terminal: Console) -> None:

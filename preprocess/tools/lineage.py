@@ -11,6 +11,7 @@ import orjson
 from megawrap.errors import Finding
 from megawrap.preprocess import manifest
 from megawrap.preprocess.indexed.header import broken
+from megawrap.preprocess.tokenizers import Tokenizer
 
 FORMAT = "tools-1"
 """Not the format of a tokenized text's manifest: no text can be found to match this one."""
@@ -54,6 +55,18 @@ def mixed(prefixes: Sequence[str]) -> list[Finding]:
             message = f"{first} and {second} were made {says} (their .json say so)"
             found.append(dataclasses.replace(broken("MW663", message), nearest=("--mixed",)))
     return found
+
+
+def other_tokenizer(prefix: str, tokenizer: Tokenizer | None) -> list[Finding]:
+    """That ``prefix`` was not made by ``tokenizer``, if its manifest says so."""
+    known = lineage(prefix)
+    if tokenizer is None or known.tokenizer_sha256 in (None, tokenizer.fingerprint):
+        return []
+    message = (
+        f"{prefix}.json says that a {known.tokenizer_type} of {known.vocab_size} ids with other files made it "
+        f"than this tokenizer of {tokenizer.vocab_size}"
+    )
+    return [dataclasses.replace(broken("MW670", message), severity="warning")]
 
 
 def common(prefixes: Sequence[str]) -> Lineage:

@@ -29,20 +29,25 @@ def _inspect_options(parser: argparse.ArgumentParser) -> None:
 def _inspect(invocation: Invocation) -> int:
     from megawrap.cli import show_data
     from megawrap.preprocess.tools.inspect import inspect, total_bytes
+    from megawrap.preprocess.tools.lineage import other_tokenizer
 
     options = invocation.options
     prefixes, overrides = words.datasets(invocation)
     tokenizer = words.tokenizer(invocation, overrides)
+    if min(options.samples, options.sample_tokens) < 0:
+        raise words.misused(invocation, "--samples and --sample-tokens are 0 or more")
     with show_data.progress("read", sum(map(total_bytes, prefixes)), quiet=options.json) as advance:
         found = [
             inspect(prefix, samples=options.samples, sample_tokens=options.sample_tokens, tokenizer=tokenizer,
                     advance=advance)
             for prefix in prefixes
         ]  # fmt: skip
+    findings = [finding for prefix in prefixes for finding in other_tokenizer(prefix, tokenizer)]
     if options.json:
-        _print_json(datasets=[dataclasses.asdict(one) for one in found])
+        _print_json(datasets=[dataclasses.asdict(one) for one in found], findings=findings)
     else:
         show_data.descriptions(found)
+        render.findings(findings, as_json=False)
     return 0
 
 
@@ -55,6 +60,7 @@ def _verify_options(parser: argparse.ArgumentParser) -> None:
 def _verify(invocation: Invocation) -> int:
     """Exit code 1 when something is wrong with a dataset."""
     from megawrap.cli import show_data
+    from megawrap.preprocess.tools.lineage import other_tokenizer
     from megawrap.preprocess.tools.verify import total_bytes, verify
 
     options = invocation.options
@@ -65,7 +71,7 @@ def _verify(invocation: Invocation) -> int:
         raise words.misused(invocation, f"--vocab-size {vocab_size}: a vocabulary has one id or more")
     with show_data.progress("verify", total_bytes(prefixes, deep=options.deep), quiet=options.json) as advance:
         found = [verify(prefix, deep=options.deep, vocab_size=vocab_size, advance=advance) for prefix in prefixes]
-    findings = [finding for one in found for finding in one.findings]
+    findings = [finding for one in found for finding in (*one.findings, *other_tokenizer(one.prefix, tokenizer))]
     if options.json:
         rows = [{**dataclasses.asdict(one), "sound": one.is_sound} for one in found]
         _print_json(datasets=[{key: row[key] for key in row if key != "findings"} for row in rows], findings=findings)
@@ -156,10 +162,10 @@ def _stats(invocation: Invocation) -> int:
     config = words.composed(invocation, overrides) if overrides or not prefixes else None
     weights = words.numbers(invocation, "--weights", options.weights, float) if options.weights else []
     if not prefixes and config is not None:
-        prefixes, weights = words.sources(config)
+        prefixes, weights = words.sources(invocation, config)
     if not prefixes:
         raise words.misused(invocation, "name the datasets, or the run: data=blend data.blend=[0.7,A,0.3,B]")
-    split = [float(part) for part in config.data.split.split(",")] if config and config.data.split else [1.0]
+    split = words.numbers(invocation, "data.split", config.data.split, float) if config and config.data.split else [1.0]
     found = stats(prefixes, weights, split, words.run_of(invocation, config if overrides else None))
     if options.json:
         row = dataclasses.asdict(found)

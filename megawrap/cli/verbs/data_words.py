@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import math
 import re
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from megawrap.preprocess.tokenizers import Tokenizer
     from megawrap.preprocess.tools.stats import Run
 
-_Value = TypeVar("_Value")
+_Number = TypeVar("_Number", float, Fraction)
 _UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "B": 10**9, "T": 10**12}
 
 
@@ -90,25 +92,32 @@ def run_of(invocation: Invocation, config: Config | None) -> Run | None:
     return Run(samples * train.seq_length, train.seq_length) if samples else None
 
 
-def sources(config: Config) -> tuple[list[str], list[float]]:
-    """Datasets and weights of a run's configuration."""
+def sources(invocation: Invocation, config: Config) -> tuple[list[str], list[float]]:
+    """Datasets and weights of a run's configuration.
+
+    Raises:
+        ConfigError: a weight is no number.
+    """
     data = config.data
     if data.source == "prefix" and data.prefix:
         return [data.prefix], []
     if data.source == "blend":
-        return list(data.blend[1::2]), [float(weight) for weight in data.blend[::2]]
+        return list(data.blend[1::2]), numbers(invocation, "data.blend", ",".join(data.blend[::2]), float)
     return [], []
 
 
-def numbers(invocation: Invocation, option: str, text: str, kind: Callable[[str], _Value]) -> list[_Value]:
+def numbers(invocation: Invocation, option: str, text: str, kind: Callable[[str], _Number]) -> list[_Number]:
     """``98,1,1`` as numbers of a kind.
 
     Raises:
         ConfigError: something else is written.
     """
     try:
-        return [kind(word) for word in text.split(",")]
-    except (ValueError, ZeroDivisionError):
+        found = [kind(word) for word in text.split(",")]
+        if not all(map(math.isfinite, found)):
+            raise ValueError(text)
+        return found
+    except (ValueError, ZeroDivisionError, OverflowError):
         raise misused(invocation, f"{option} {text}: numbers with commas between them, such as 98,1,1") from None
 
 
