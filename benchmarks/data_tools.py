@@ -1,6 +1,6 @@
 """How fast the tools of `megawrap data` go through files, against `cp` of the same files.
 
-    python benchmarks/data_tools.py [--megabytes 2000] [--rounds 5] [--folder DIR]
+    python benchmarks/data_tools.py [--megabytes 1000] [--rounds 5] [--folder DIR]
 
 Shards of random uint16 ids and log-normal documents (median 650 tokens). Interleaved; each round copies the shards
 with cp, then merges, verifies (--deep) and splits them; rates are bytes of .bin and .idx by seconds, ratios are by
@@ -87,7 +87,7 @@ def seconds(task: Callable[[Path], object], to: Path) -> float:
 
 def main() -> int:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--megabytes", type=float, default=2000)
+    parser.add_argument("--megabytes", type=float, default=1000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--folder", type=Path, help="where to work (the system's folder for temporary files)")
     options = parser.parse_args()
