@@ -77,12 +77,15 @@ def package(cache: Path, name: str) -> Iterator[str]:
     if not found:
         subprocess.run(["apt-get", "download", "-qq", name], cwd=cache, check=True)
         found = sorted(cache.glob(f"{name}_*.deb"))
-    with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", str(found[-1])], stdout=subprocess.PIPE) as unpacking:
-        with tarfile.open(fileobj=unpacking.stdout, mode="r|") as archive:
-            files = {}
-            for member in archive:
-                if member.isfile() and (content := archive.extractfile(member)):
-                    files[member.name] = content.read()
+    files = {}
+    unpack = ["dpkg-deb", "--fsys-tarfile", str(found[-1])]
+    with (
+        subprocess.Popen(unpack, stdout=subprocess.PIPE) as unpacking,
+        tarfile.open(fileobj=unpacking.stdout, mode="r|") as archive,
+    ):
+        for member in archive:
+            if member.isfile() and (content := archive.extractfile(member)):
+                files[member.name] = content.read()
     for path in sorted(files):
         if text := readable(path, files[path]):
             yield text

@@ -110,7 +110,7 @@ def test_the_parent_may_be_killed_at_any_point(job, monkeypatch, complete, steps
     with monkeypatch.context() as patch:
         step_everywhere(patch, dies_after(steps, lambda: os.kill(os.getpid(), signal.SIGKILL)))
         assert in_another_process(lambda: engine.run(job)) == -signal.SIGKILL
-    assert nothing_or_all(job, complete) == (steps > 140)
+    assert nothing_or_all(job, complete) == (steps > 141)
     engine.run(job)
     assert written(job.prefix("text")) == complete
     assert names(job.input.parent) == FILES
