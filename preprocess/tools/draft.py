@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -88,6 +89,8 @@ class Draft:
         Raises:
             OSError: a file cannot be written.
         """
+        self.tokens.flush()
+        os.fsync(self.tokens.fileno())  # what takes long is done before the first file is moved
         self._close()
         name = Path(self.output).name
         index, beside = self._staging.new(f"{name}.idx"), self._staging.new(f"{name}.json")
@@ -103,12 +106,19 @@ class Draft:
 
 
 def publish(staging: Staging, drafts: Sequence[list[tuple[Path, Path]]]) -> None:
-    """Move finished drafts to their names: all data, then all indices, then all records.
+    """Move finished drafts to their names: all data, then all indices, then all records. If that is interrupted, none
+    of them stays.
 
     Raises:
         OSError: a file cannot be moved.
     """
-    staging.publish([moves[kind] for kind in range(3) for moves in drafts])
+    moves = [draft[kind] for kind in range(3) for draft in drafts]
+    try:
+        staging.publish(moves)
+    except BaseException:
+        for _, final in reversed(moves):
+            final.unlink(missing_ok=True)
+        raise
 
 
 @contextlib.contextmanager

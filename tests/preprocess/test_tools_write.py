@@ -275,6 +275,22 @@ def test_an_error_of_the_disk_leaves_nothing(tmp_path, monkeypatch):
     assert names(tmp_path) == ["d.bin", "d.idx"]
 
 
+@pytest.mark.parametrize("moved", range(9))
+def test_an_interruption_while_files_are_moved_leaves_nothing(tmp_path, monkeypatch, moved):
+    prefix = make(tmp_path / "d", [[[1]], [[2]], [[3]]])
+    rename, count = Path.rename, itertools.count()
+
+    def interrupted(path: Path, target: Path) -> Path:
+        if next(count) == moved:
+            raise KeyboardInterrupt
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        split(prefix, THIRDS, str(tmp_path / "out"))
+    assert names(tmp_path) == ["d.bin", "d.idx"]
+
+
 CASES = {
     "merge": ["merge", "d", "e", "-o", "out"],
     "split": ["split", "d", "--fractions", "5,4,1", "-o", "out"],

@@ -79,13 +79,9 @@ def _take_verb(words: list[str]) -> tuple[str, list[str]]:
         return words[0], words[1:]
     if actions := [name for name in VERBS if name.startswith(f"{words[0]} ")]:
         return _need_action(words, actions)
-    raise ConfigError(
-        Finding(
-            id="MW007",
-            message=f"{words[0]!r} is neither a verb ({', '.join(VERBS)}) nor an override (KEY=VALUE)",
-            nearest=nearest(words[0], VERBS),
-        )
-    )
+    names = list(dict.fromkeys(name.split()[0] for name in VERBS))
+    message = f"{words[0]!r} is neither a verb ({', '.join(names)}) nor an override (KEY=VALUE)"
+    raise ConfigError(Finding(id="MW007", message=message, nearest=nearest(words[0], names)))
 
 
 def _need_action(words: Sequence[str], actions: Sequence[str]) -> NoReturn:
