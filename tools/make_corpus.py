@@ -49,12 +49,13 @@ def write(output: Path, size: float, cache: Path) -> tuple[int, int]:
     share = size / sum(PACKAGES.values())
     texts = [text for name, weight in PACKAGES.items() for text in some(package(cache, name), weight * share, draw)]
     draw.shuffle(texts)
-    written = 0
+    documents = written = 0
     with output.open("wb") as file:
-        for number, text in enumerate(texts):
-            line = json.dumps({"id": number, "text": text}, ensure_ascii=number % 5 == 0).encode() + b"\n"
-            written += file.write(line)
-    return len(texts), written
+        while documents < len(texts) and written < size:
+            row = {"id": documents, "text": texts[documents]}
+            written += file.write(json.dumps(row, ensure_ascii=documents % 5 == 0).encode() + b"\n")
+            documents += 1
+    return documents, written
 
 
 def some(texts: Iterator[str], size: float, draw: random.Random) -> Iterator[str]:
