@@ -28,10 +28,14 @@ class HuggingFaceTokenizer:
     ) -> None:
         self.library_tokenizer = tokenizer
         self.include_special_tokens = include_special_tokens
+        self.before, self.after = _around(tokenizer) if include_special_tokens else ([], [])
         self.vocab_size = int(tokenizer.get_vocab_size())
         self.eod: int | None = None if eos is None else tokenizer.token_to_id(eos)
         self.fingerprint = files.fingerprint(fingerprint, include_special_tokens)
         self.engine = f"tokenizers {library().__version__}"
+        added_tokens = tokenizer.get_added_tokens_decoder().values()
+        self.special_tokens: Sequence[str] = tuple(token.content for token in added_tokens)
+        self.doubt: str | None = None
 
     @classmethod
     def load(cls, settings: TokenizerSettings) -> HuggingFaceTokenizer:
@@ -49,6 +53,7 @@ class HuggingFaceTokenizer:
         fingerprint = files.fingerprint(found.json, sorted(names.items()), settings.special_tokens)
         eos = names.get("eos_token") or (None if settings.legacy else names.get("sep_token"))
         made = cls(tokenizer, eos, fingerprint, include_special_tokens=wanted)
+        made.doubt = _doubt(made, found.config)
         files.check_size(settings.vocab_size, made.vocab_size, found.path, "tokens")
         return made
 
@@ -70,6 +75,29 @@ class HuggingFaceTokenizer:
     def piece(self, id: int) -> str:
         """See ``Tokenizer.piece``."""
         return str(self.library_tokenizer.id_to_token(int(id)))
+
+
+def _around(tokenizer: Any) -> tuple[list[int], list[int]]:
+    """Ids that the template puts before a text, and behind it."""
+    bare = tokenizer.encode("a", add_special_tokens=False).ids
+    whole = tokenizer.encode("a").ids
+    start = next((at for at in range(len(whole)) if whole[at : at + len(bare)] == bare), len(whole))
+    return whole[:start], whole[start + len(bare) :]
+
+
+def _doubt(made: HuggingFaceTokenizer, config: dict[str, Any]) -> str | None:
+    """What transformers 4 and 5 read differently: 5 lets tokenizer.json alone say whether there is a BOS or EOS, and 4
+    lets the configuration of some classes say it."""
+    named = (("add_bos_token", "BOS", bool(made.before)), ("add_eos_token", "EOS", bool(made.after)))
+    for key, name, is_there in named:
+        if key in config and bool(config[key]) != is_there and made.include_special_tokens:
+            does = "adds" if is_there else "does not add"
+            return (
+                f"tokenizer_config.json says {key}: {str(bool(config[key])).lower()}, and the template of "
+                f"tokenizer.json {does} {name}; the template counts here, as in transformers 5, and transformers 4 may "
+                f"go by the configuration"
+            )
+    return None
 
 
 def load_deepseek(settings: TokenizerSettings) -> HuggingFaceTokenizer:
@@ -116,10 +144,6 @@ def _register(tokenizer: Any, config: dict[str, Any], names: dict[str, str], set
                  ("cls_token", "bos_token"))  # fmt: skip
         again = [names[other] for name, other in pairs if name not in names and other in names]
         tokenizer.add_special_tokens([added(token) for token in (*again, *(settings.special_tokens or ()))])
-    if "add_bos_token" in config or "add_eos_token" in config or tokenizer.post_processor is None:
-        bos = names.get("bos_token") if config.get("add_bos_token") else None
-        eos = names.get("eos_token") if config.get("add_eos_token") else None
-        tokenizer.post_processor = template(tokenizer, bos, eos)
 
 
 def _listed(tokenizer: Any, config: dict[str, Any], named: Iterable[str]) -> Iterator[Any]:

@@ -24,6 +24,7 @@ class NullTokenizer:
         self.eod: int | None = self.vocab_size - 1
         self.fingerprint = hashlib.sha256(b"NullTokenizer %d" % self.vocab_size).hexdigest()
         self.engine = "megawrap"
+        self.special_tokens: Sequence[str] = ()
 
     @classmethod
     def of(cls, settings: TokenizerSettings) -> NullTokenizer:

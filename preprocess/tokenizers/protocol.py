@@ -50,6 +50,10 @@ class Tokenizer(Protocol):
     def engine(self) -> str:
         """Library that encodes, and its version."""
 
+    @property
+    def special_tokens(self) -> Sequence[str]:
+        """Tokens with a meaning of their own, such as BOS: how they are written, not whether a text may hold them."""
+
     def encode_batch(self, texts: Sequence[str]) -> Encoded:
         """Encode ``texts``, which hold no lone surrogates.
 

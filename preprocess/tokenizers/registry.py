@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from megawrap.errors import ConfigError, Finding, nearest
 from megawrap.preprocess.settings import TokenizerSettings
-from megawrap.preprocess.tokenizers import gpt2, word_piece
+from megawrap.preprocess.tokenizers import fast, gpt2, word_piece
 from megawrap.preprocess.tokenizers.hugging_face import HuggingFaceTokenizer, load_deepseek
 from megawrap.preprocess.tokenizers.null import NullTokenizer
 from megawrap.preprocess.tokenizers.protocol import Tokenizer
@@ -63,7 +63,7 @@ _FLAGS = {
 
 
 def build(settings: TokenizerSettings) -> Tokenizer:
-    """The tokenizer that ``settings`` describe.
+    """The tokenizer that ``settings`` describe, with the encoder that their ``engine`` says.
 
     Raises:
         ConfigError: the type is unknown, a setting is missing or unused, or a file does not hold what it should.
@@ -77,7 +77,8 @@ def build(settings: TokenizerSettings) -> Tokenizer:
     problems = [*_missing(settings, recipe), *_unused(settings, recipe)]
     if problems:
         raise ConfigError(problems)
-    return recipe.build(settings)
+    reference = recipe.build(settings)
+    return fast.wrap(reference) if settings.engine == "fast" else reference
 
 
 def _missing(settings: TokenizerSettings, recipe: Recipe) -> Iterator[Finding]:

@@ -31,6 +31,7 @@ class SentencePieceTokenizer:
         self.eod = eos if eos >= 0 else None
         self.fingerprint = files.fingerprint(model, kind)
         self.engine = f"sentencepiece {library.__version__}"
+        self.special_tokens: Sequence[str] = tuple(self._control_pieces())
 
     @classmethod
     def load(cls, settings: TokenizerSettings) -> SentencePieceTokenizer:
@@ -44,6 +45,11 @@ class SentencePieceTokenizer:
         tokenizer = _parse(kind, settings.model, files.read(settings.model, _FLAG))
         files.check_size(settings.vocab_size, tokenizer.vocab_size, settings.model, "pieces")
         return tokenizer
+
+    def _control_pieces(self) -> Iterator[str]:
+        for id in range(self.vocab_size):
+            if self._processor.is_control(id) or self._processor.is_unknown(id):
+                yield self._processor.id_to_piece(id)
 
     def encode_batch(self, texts: Sequence[str]) -> Encoded:
         """See ``Tokenizer.encode_batch``; no text is refused."""

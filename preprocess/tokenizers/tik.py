@@ -44,7 +44,7 @@ class TikTokenizer:
         library = _library()
         self._encoding = library.Encoding("megawrap", pat_str=pattern, mergeable_ranks=ranks, special_tokens=special)
         self._legacy = legacy
-        self.special = special
+        self.special_tokens: Sequence[str] = tuple(special)
         self.vocab_size = len(ranks) + len(special)
         self.eod: int | None = special["</s>"]
         self.fingerprint = files.fingerprint(tuple(ranks), pattern, tuple(special), legacy)
