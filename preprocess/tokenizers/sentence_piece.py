@@ -91,7 +91,7 @@ class LegacySentencePieceTokenizer(SentencePieceTokenizer):
 
     def __init__(self, model: bytes) -> None:
         super().__init__(model, "special tokens")
-        known = {self._processor.id_to_piece(id): id for id in range(self.vocab_size)}
+        known: dict[str, int] = {self._processor.id_to_piece(id): id for id in range(self.vocab_size)}
         self._special: dict[str, int] = {}
         for token in ("<CLS>", "<SEP>", "<EOD>", "<MASK>", *self._named()):
             self._special[token] = known.setdefault(token, len(known))

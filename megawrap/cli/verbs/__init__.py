@@ -20,6 +20,7 @@ from megawrap.cli.verbs import (
     preprocess,
     rules,
     surface,
+    tokenizer,
 )
 from megawrap.cli.verbs.verb import Invocation, Verb, verbs_of
 from megawrap.errors import ConfigError, Finding, nearest
@@ -27,7 +28,7 @@ from megawrap.errors import ConfigError, Finding, nearest
 __all__ = ["DEFAULT_VERB", "VERBS", "Invocation", "Verb", "parse"]
 
 
-_MODULES = (launch, plan, explain, importing, diff, preprocess, data, preflight, models, rules, surface)
+_MODULES = (launch, plan, explain, importing, diff, preprocess, data, tokenizer, preflight, models, rules, surface)
 VERBS = {verb.name: verb for verb in itertools.chain.from_iterable(map(verbs_of, _MODULES))}
 DEFAULT_VERB = "launch"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import math
 import re
 from collections.abc import Callable, Sequence
@@ -65,18 +64,13 @@ def tokenizer(invocation: Invocation, overrides: Sequence[str]) -> Tokenizer | N
     """
     if not overrides:
         return None
-    from megawrap.preprocess.settings import TokenizerSettings
+    from megawrap.cli.verbs.tokenizer_words import settings_of
     from megawrap.preprocess.tokenizers import build
 
     section = composed(invocation, overrides).tokenizer
     if section.type is None:
         raise misused(invocation, f"{' '.join(overrides)} chooses no tokenizer: tokenizer=NAME does")
-    shared = {field.name for field in dataclasses.fields(TokenizerSettings)}
-    shared &= {field.name for field in dataclasses.fields(section)}
-    values = {name: getattr(section, name) for name in shared}
-    values = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
-    files = {name: Path(values[name]) for name in ("model", "vocab_file", "merge_file") if values[name] is not None}
-    return build(TokenizerSettings(**{**values, **files}))
+    return build(settings_of(section))
 
 
 def run_of(invocation: Invocation, config: Config | None) -> Run | None:

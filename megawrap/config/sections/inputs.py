@@ -69,3 +69,12 @@ class Tokenizer:
     """Further tokens that are never cut; releases before 0.16 take them for TikTokenizer alone."""
     tiktoken_pattern: str | None = arg("--tiktoken-pattern")
     """TikTokenizer: v1 or v2, how text is cut before the merges."""
+    tiktoken_num_special_tokens: int | None = arg("--tiktoken-num-special-tokens")
+    """TikTokenizer: ids kept for special tokens, in front of all others; Megatron keeps 1000."""
+    extra_vocab_size: int | None = arg("--extra-vocab-size")
+    """DeepSeekV2Tokenizer, DeepSeekV3Tokenizer: ids behind those of the model that are counted too."""
+    include_special_tokens: bool | None = option()
+    """HuggingFaceTokenizer, BERT: the BOS, EOS, [CLS] and [SEP] of the model around every text. Left to itself Megatron
+    puts them there, but not from 0.15 to 0.16."""
+    legacy: bool | None = option()
+    """As releases before 0.15 tokenize: Llama2Tokenizer puts BOS before every text, and more (docs/tokenizers.md)."""
