@@ -144,7 +144,7 @@ def _settings(options: argparse.Namespace) -> Settings:
 def _run(options: argparse.Namespace, as_json: bool) -> int:
     began = time.monotonic()
     prepared = prepare(_settings(options))
-    done = _Told(prepared.settings, began, as_json)
+    done = _Told(prepared, began, as_json)
     if (options.reuse or options.resume) and (there := matches(prepared.settings)):
         done.made(there, reused=True)
         return 0
@@ -164,6 +164,7 @@ def _start(prepared: Prepared) -> None:
         total_bytes=prepared.total_bytes,
         tokenizer=settings.tokenizer.type,
         engine=prepared.tokenizer.engine,
+        why=prepared.why,
         vocab_size=prepared.tokenizer.vocab_size,
         dtype=np.dtype(prepared.dtype).name,
         append_eod=settings.append_eod,
@@ -174,8 +175,9 @@ def _start(prepared: Prepared) -> None:
 class _Told:
     """What is said of a run that began at a time of the monotonic clock."""
 
-    def __init__(self, settings: Settings, began: float, as_json: bool) -> None:
-        self._settings = settings
+    def __init__(self, prepared: Prepared, began: float, as_json: bool) -> None:
+        self._settings = prepared.settings
+        self._why = prepared.why
         self._began = began
         self._as_json = as_json
 
@@ -194,9 +196,11 @@ class _Told:
             counts = {"documents": made.documents, "tokens": made.tokens, "rejected": made.rejected}
             _tell("done", prefix=prefix, **counts, engine=made.engine, reused=reused, seconds=self._seconds)
             return
+        if not reused:
+            print(f"encoded with {self._why}")
         for output in made.outputs:
             held = f"{output.documents:,} documents, {output.tokens:,} tokens"
-            how = "already there" if reused else f"all in {self._seconds:.1f} s, by {made.engine}"
+            how = "already there" if reused else f"all in {self._seconds:.1f} s"
             print(f"{self._settings.prefix(output.key)}.bin and .idx: {held} ({how})")
         if made.rejected:
             print(f"{rejects.final(self._settings.output_prefix)}: skipped lines: {rejects.told(made.rejected)}")

@@ -12,7 +12,7 @@ from megawrap.preprocess.sampling import Sample, sample
 from megawrap.preprocess.settings import Settings
 from megawrap.preprocess.source import Source, find
 from megawrap.preprocess.staging import staging_folder, unwritable
-from megawrap.preprocess.tokenizers import Tokenizer, build
+from megawrap.preprocess.tokenizers import Tokenizer, choose
 from megawrap.preprocess.tokenizers.protocol import dtype_for
 
 _Argument = TypeVar("_Argument")
@@ -24,9 +24,11 @@ class Prepared:
     """Settings that have been found to be sound, with what was found out on the way."""
 
     settings: Settings
+    """With the encoder that was chosen."""
     sources: tuple[Source, ...]
     tokenizer: Tokenizer
-    sample: Sample
+    why: str
+    """Why it is this encoder, for people."""
 
     @property
     def total_bytes(self) -> int:
@@ -53,18 +55,19 @@ def prepare(settings: Settings) -> Prepared:
     """
     problems = list(settings.problems())
     sources = _attempt(find, settings.input, problems)
-    tokenizer = _attempt(build, settings.tokenizer, problems)
+    taken = sample(sources, settings.json_keys) if sources else Sample()
+    choice = _attempt(lambda asked: choose(asked, taken.texts), settings.tokenizer, problems)
     problem = unwritable(settings.output_prefix)
     problems += [problem] if problem else []
-    if tokenizer is not None and settings.append_eod and tokenizer.eod is None:
+    if choice and settings.append_eod and choice.tokenizer.eod is None:
         message = f"--append-eod: the vocabulary of {settings.tokenizer.model} has no id that ends a document"
         problems.append(Finding(id="MW614", message=message, keys=("--append-eod", "--tokenizer-model")))
     if problems:
         raise ConfigError(problems)
-    assert sources is not None and tokenizer is not None
-    taken = sample(sources, settings.json_keys)
-    _check_space(settings, taken, tokenizer)
-    return Prepared(settings, sources, tokenizer, taken)
+    assert sources is not None and choice is not None
+    _check_space(settings, taken, choice.tokenizer)
+    settings = dataclasses.replace(settings, tokenizer=choice.settings)
+    return Prepared(settings, sources, choice.tokenizer, choice.reason)
 
 
 def _check_space(settings: Settings, taken: Sample, tokenizer: Tokenizer) -> None:

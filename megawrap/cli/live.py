@@ -10,6 +10,7 @@ from typing import Any
 
 from rich import filesize
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.text import Text
 
 from megawrap.cli import render
 from megawrap.cli.console import console
@@ -66,7 +67,8 @@ class Live(Observer):
     def event(self, event: Mapping[str, Any]) -> None:
         """Progress of tokenizing, or a measured bandwidth."""
         if event["event"] == "start" and "engine" in event:
-            self._update(says=event["engine"])
+            self._progress.console.print(Text(f"encoding with {event['why']}", style="dim"))
+            self._update(says="")
         elif event["event"] == "progress":
             self._tokenized(event)
         elif event["event"] == "done" and "tokens" in event:

@@ -35,9 +35,11 @@ def call(tmp_path, capfd):
 def test_a_good_run_says_what_it_made(call, tmp_path):
     code, out, err = call(lines(["Hello world!"] * 1000), "--append-eod")
     assert (code, err) == (0, "")
-    head, tail = out.split(" (all in ")
+    why, made = out.splitlines(keepends=True)
+    assert why.startswith(("encoded with sentencepiece ", "encoded with gigatoken "))
+    head, tail = made.split(" (all in ")
     assert head == "DIR/out_text_document.bin and .idx: 1,000 documents, 7,000 tokens"
-    assert re.fullmatch(r"\d+\.\d s, by sentencepiece [\d.]+\)\n", tail)
+    assert re.fullmatch(r"\d+\.\d s\)\n", tail)
     assert names(tmp_path) == ["in.jsonl", "out_text_document.bin", "out_text_document.idx", "out_text_document.json"]
 
 
@@ -53,6 +55,7 @@ def test_events_are_lines_of_json(call):
         "total_bytes": 25000,
         "tokenizer": "Llama2Tokenizer",
         "engine": events[0]["engine"],
+        "why": events[0]["why"],
         "vocab_size": 4096,
         "dtype": "uint16",
         "append_eod": False,

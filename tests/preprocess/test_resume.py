@@ -24,11 +24,20 @@ DATA = lines([" ".join(str(n % 1000) for n in range(start, start + start % 97 + 
 FILES = ["in.jsonl", "out_text_document.bin", "out_text_document.idx", "out_text_document.json"]
 
 
+def cut_small(patch: pytest.MonkeyPatch) -> None:
+    """Many chunks even for small inputs."""
+    patch.setattr(engine, "LARGEST_CHUNK", 32768)
+    patch.setattr(engine, "SMALLEST_CHUNK", 32768)
+
+
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch):
-    """Many chunks even for small inputs."""
-    monkeypatch.setattr(engine, "LARGEST_CHUNK", 32768)
-    monkeypatch.setattr(engine, "SMALLEST_CHUNK", 32768)
+    cut_small(monkeypatch)
+
+
+def job_in(folder: Path) -> Settings:
+    (folder / "in.jsonl").write_bytes(DATA)
+    return Settings(input=folder / "in.jsonl", output_prefix=str(folder / "out"), tokenizer=NUMBERS, append_eod=True)
 
 
 @pytest.fixture
@@ -40,9 +49,7 @@ def job(settings) -> Settings:
 @pytest.fixture(scope="module")
 def complete(tmp_path_factory) -> tuple[bytes, bytes]:
     """What comes out undisturbed."""
-    folder = tmp_path_factory.mktemp("complete")
-    (folder / "in.jsonl").write_bytes(DATA)
-    job = Settings(input=folder / "in.jsonl", output_prefix=str(folder / "out"), tokenizer=NUMBERS, append_eod=True)
+    job = job_in(tmp_path_factory.mktemp("complete"))
     engine.run(job)
     return written(job.prefix("text"))
 
@@ -59,28 +66,28 @@ def in_another_process(work: Callable[[], object]) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def dies_after(steps: int, die: Callable[[], None]) -> Callable[[], None]:
+def dies_after(steps: int, die: Callable[[], object]) -> Callable[..., None]:
     """Something to call at every step: it calls ``die`` at one of them."""
     left = iter(range(steps))
 
-    def step() -> None:
+    def step(*_: object) -> None:
         if next(left, None) is None:
             die()
 
     return step
 
 
-def before(monkeypatch: pytest.MonkeyPatch, owner: object, name: str, step: Callable[[], None]) -> None:
+def before(monkeypatch: pytest.MonkeyPatch, owner: object, name: str, step: Callable[..., None]) -> None:
     original = getattr(owner, name)
 
     def stepping(*args, **kwargs):
-        step()
+        step(name, *args)
         return original(*args, **kwargs)
 
     monkeypatch.setattr(owner, name, stepping)
 
 
-def step_everywhere(monkeypatch: pytest.MonkeyPatch, step: Callable[[], None]) -> None:
+def step_everywhere(monkeypatch: pytest.MonkeyPatch, step: Callable[..., None]) -> None:
     """At all that the parent does to files, and between its messages."""
     for owner, name in (
         (journal.Journal, "add"), (Pool, "order"), (Conversation, "_take"), (Digest, "result"),
@@ -88,6 +95,18 @@ def step_everywhere(monkeypatch: pytest.MonkeyPatch, step: Callable[[], None]) -
         (engine, "_finish"),
     ):  # fmt: skip
         before(monkeypatch, owner, name, step)
+
+
+@pytest.fixture(scope="module")
+def steps_of_a_run(tmp_path_factory) -> list[bool]:
+    """For each step of a run from nothing with ``resume``: whether it gives the index its name."""
+    found: list[bool] = []
+    job = dataclasses.replace(job_in(tmp_path_factory.mktemp("steps")), resume=True)
+    with pytest.MonkeyPatch.context() as patch:
+        cut_small(patch)
+        step_everywhere(patch, lambda name, *args: found.append(name == "rename" and str(args[1]).endswith(".idx")))
+        engine.run(job)
+    return found
 
 
 def nothing_or_all(job: Settings, complete: tuple[bytes, bytes]) -> bool:
@@ -101,27 +120,25 @@ def nothing_or_all(job: Settings, complete: tuple[bytes, bytes]) -> bool:
     return False
 
 
-# Steps of the parent, of which there are 145, before it dies: dense at the end, where files get their names.
-POINTS = [*range(0, 120, 5), *range(119, 145)]
-
-
-@pytest.mark.parametrize("steps", POINTS)
-def test_the_parent_may_be_killed_at_any_point(job, monkeypatch, complete, steps):
+# Negative ones are counted from the end, where files get their names.
+@pytest.mark.parametrize("steps", [*range(0, 120, 5), *range(-26, 0)])
+def test_the_parent_may_be_killed_at_any_point(job, monkeypatch, complete, steps_of_a_run, steps):
+    at = range(len(steps_of_a_run))[steps]
     with monkeypatch.context() as patch:
-        step_everywhere(patch, dies_after(steps, lambda: os.kill(os.getpid(), signal.SIGKILL)))
+        step_everywhere(patch, dies_after(at, lambda: os.kill(os.getpid(), signal.SIGKILL)))
         assert in_another_process(lambda: engine.run(job)) == -signal.SIGKILL
-    assert nothing_or_all(job, complete) == (steps > 141)
+    assert nothing_or_all(job, complete) == (at > steps_of_a_run.index(True))
     engine.run(job)
     assert written(job.prefix("text")) == complete
     assert names(job.input.parent) == FILES
 
 
-@pytest.mark.parametrize("steps", [0, 10, 20, 35])
+# Early enough that there is work left for it.
+@pytest.mark.parametrize("steps", [0, 7, 14, 20])
 def test_a_worker_may_be_killed_at_any_point(job, monkeypatch, complete, steps):
     job = dataclasses.replace(job, workers=2)
     pools = []
     with monkeypatch.context() as patch:
-        before(patch, Pool, "__enter__", lambda: None)
         original = Pool.__init__
         patch.setattr(Pool, "__init__", lambda self, *args: pools.append(self) or original(self, *args))
         kill = dies_after(steps, lambda: os.kill(pools[0]._processes[1].pid, signal.SIGKILL))
