@@ -21,11 +21,12 @@ def checked(family: Family, facts: Mapping[str, Any], findings: Sequence[Finding
     terminal = console()
     if "text" not in facts:
         end = "nothing" if facts["eod"] is None else f"id {facts['eod']}"
-        terminal.print(f"{facts['type']}, {facts['engine']}: {facts['vocab_size']:,} ids, documents end with {end}")
+        line = f"{facts['type']}, {facts['engine']}: {facts['vocab_size']:,} ids, documents end with {end}"
+        terminal.print(line, soft_wrap=True)
     if errors(findings):
         return
     what = f"{facts['text']!r}" if "text" in facts else f"all {len(family.cases)} texts, number of ids, special tokens"
-    terminal.print(Text.assemble(("agrees", "bold green"), f" with {family.name}: {what}"))
+    terminal.print(Text.assemble(("agrees", "bold green"), f" with {family.name}: {what}"), soft_wrap=True)
 
 
 def compared(sides: Sequence[str], found: Comparison) -> None:

@@ -11,6 +11,7 @@ from megawrap.preprocess.golden import Family
 from megawrap.preprocess.tokenizers import Tokenizer
 
 Ids = tuple[int, ...]
+Around = tuple[int | None, int | None]
 _NORMALISATIONS: tuple[tuple[str, Callable[[str], str]], ...] = (
     ("lower case", str.lower),
     ("Unicode's form NFKC", lambda text: unicodedata.normalize("NFKC", text)),
@@ -37,7 +38,8 @@ def diagnose(family: Family, tokenizer: Tokenizer, *, bos_wanted: bool = False) 
     """
     expected = dict(family.cases)
     actual = {text: ids_of(tokenizer, text) for text in expected}
-    actual, around = _unwrapped(expected, actual)
+    around = around_every_text(actual)
+    actual = {text: unwrapped(ids, around) for text, ids in actual.items()}
     yield from _around(family, tokenizer, around, bos_wanted)
     wrong = [text for text, ids in expected.items() if ids != actual[text]]
     if not wrong:
@@ -55,15 +57,17 @@ def ids_of(tokenizer: Tokenizer, text: str) -> Ids:
     return tuple(tokenizer.encode_batch([text]).ids.tolist())
 
 
-def _unwrapped(
-    expected: Mapping[str, Ids], actual: Mapping[str, Ids]
-) -> tuple[dict[str, Ids], tuple[int | None, int | None]]:
-    """The ids without the one before, and the one behind, that every text has; and these two."""
-    empty = actual.get("", ())
-    before = _common(ids[:1] for ids in actual.values()) if empty else None
-    after = _common(ids[-1:] for ids in actual.values()) if len(empty) > (before is not None) else None
-    start, end = int(before is not None), int(after is not None)
-    return {text: ids[start : len(ids) - end] for text, ids in actual.items()}, (before, after)
+def around_every_text(actual: Mapping[str, Ids]) -> Around:
+    """The id that stands before every text, and the one behind; the empty text has to be among them."""
+    before = _common(ids[:1] for ids in actual.values()) if actual[""] else None
+    after = _common(ids[-1:] for ids in actual.values()) if len(actual[""]) > (before is not None) else None
+    return before, after
+
+
+def unwrapped(ids: Ids, around: Around) -> Ids:
+    """The ids without those two."""
+    before, after = around
+    return ids[before is not None : len(ids) - (after is not None)]
 
 
 def _common(ends: Iterator[Ids]) -> int | None:
@@ -71,9 +75,7 @@ def _common(ends: Iterator[Ids]) -> int | None:
     return next(iter(found))[0] if len(found) == 1 and found != {()} else None
 
 
-def _around(
-    family: Family, tokenizer: Tokenizer, around: tuple[int | None, int | None], bos_wanted: bool
-) -> Iterator[Contradiction]:
+def _around(family: Family, tokenizer: Tokenizer, around: Around, bos_wanted: bool) -> Iterator[Contradiction]:
     before, after = around
     bos = family.special.get("bos")
     if bos_wanted and bos is not None and before != bos.id:
@@ -106,13 +108,9 @@ def _normalised(
     for name, change in _NORMALISATIONS:
         changed = [text for text in expected if change(text) != text and expected[text] != actual[text]]
         every = [text for text in expected if change(text) != text]
-        if changed and all(_bare(tokenizer, change(text)) == _bare(tokenizer, text) for text in every):
+        if changed and all(ids_of(tokenizer, change(text)) == ids_of(tokenizer, text) for text in every):
             yield Contradiction("normalisation", f"texts are normalised first, to {name}, and the family's are not")
             return
-
-
-def _bare(tokenizer: Tokenizer, text: str) -> Ids:
-    return ids_of(tokenizer, text)
 
 
 def _is_another_vocabulary(tokenizer: Tokenizer, expected: Mapping[str, Ids]) -> bool:

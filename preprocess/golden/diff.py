@@ -6,10 +6,11 @@ import dataclasses
 from collections.abc import Iterable, Iterator
 
 from megawrap.errors import Finding
-from megawrap.preprocess.golden.diagnose import Ids, ids_of
+from megawrap.preprocess.golden.diagnose import Around, Ids, around_every_text, ids_of, unwrapped
 from megawrap.preprocess.tokenizers import Tokenizer
 
-_AROUND = 4
+_SHOWN = 4
+_PROBES = ("", "a", "1 b", "\n")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -29,6 +30,8 @@ class Comparison:
     vocab_sizes: tuple[int, int]
     eods: tuple[int | None, int | None]
     engines: tuple[str, str]
+    around: tuple[Around, Around]
+    """Ids before and behind every text. They are told once, and left out of the differences."""
     texts: int = 0
     tokens: tuple[int, int] = (0, 0)
     differing: int = 0
@@ -41,6 +44,9 @@ class Comparison:
             one = self.differences[0]
             message = f"{self.differing} of {self.texts} texts have other ids: {one.text[:40]!r} from id {one.at} on"
             yield Finding(id="MW690", message=message)
+        if self.around[0] != self.around[1]:
+            first, second = (" and ".join(_put(*around)) or "nothing" for around in self.around)
+            yield Finding(id="MW690", message=f"around every text: {first} in the first, {second} in the second")
         for name, (a, b) in (("number of ids", self.vocab_sizes), ("id that ends a document", self.eods)):
             if a != b:
                 yield Finding(id="MW690", message=f"the {name} is {a} in the first and {b} in the second")
@@ -48,9 +54,12 @@ class Comparison:
 
 def compare(first: Tokenizer, second: Tokenizer, texts: Iterable[str], *, limit: int = 10) -> Comparison:
     """Both tokenizers on ``texts``, with the first ``limit`` differences."""
-    found = Comparison((first.vocab_size, second.vocab_size), (first.eod, second.eod), (first.engine, second.engine))
+    around = _around(first), _around(second)
+    found = Comparison(
+        (first.vocab_size, second.vocab_size), (first.eod, second.eod), (first.engine, second.engine), around
+    )
     for text in texts:
-        a, b = ids_of(first, text), ids_of(second, text)
+        a, b = unwrapped(ids_of(first, text), around[0]), unwrapped(ids_of(second, text), around[1])
         found.texts += 1
         found.tokens = (found.tokens[0] + len(a), found.tokens[1] + len(b))
         if a != b:
@@ -60,10 +69,19 @@ def compare(first: Tokenizer, second: Tokenizer, texts: Iterable[str], *, limit:
     return found
 
 
+def _around(tokenizer: Tokenizer) -> Around:
+    return around_every_text({text: ids_of(tokenizer, text) for text in _PROBES})
+
+
+def _put(before: int | None, after: int | None) -> Iterator[str]:
+    yield from [f"id {before} before"] if before is not None else []
+    yield from [f"id {after} behind"] if after is not None else []
+
+
 def _difference(first: Tokenizer, second: Tokenizer, text: str, a: Ids, b: Ids) -> Difference:
     same = (at for at, (x, y) in enumerate(zip(a, b, strict=False)) if x != y)
     at = next(same, min(len(a), len(b)))
-    part = slice(max(0, at - 1), at + _AROUND)
+    part = slice(max(0, at - 1), at + _SHOWN)
     return Difference(
         text, at, (a[part], b[part]), (tuple(map(first.piece, a[part])), tuple(map(second.piece, b[part])))
     )

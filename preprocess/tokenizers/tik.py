@@ -106,13 +106,15 @@ def _ranks(path: Path, data: bytes, special: int, size: int) -> dict[bytes, int]
     form = "a JSON list of objects with rank, token_bytes (base64) and token_str"
     try:
         rows = orjson.loads(data)
-        if isinstance(rows, dict) and isinstance(rows.get("vocab"), list):
-            hint = "; it is Mistral's tekken format: its list `vocab`, in a file of its own, is what is needed"
-            raise files.refused(f"{path} is not {form}{hint}", _MODEL)
+        is_tekken = isinstance(rows, dict) and isinstance(rows.get("vocab"), list)
+        rows = [] if is_tekken else rows
         tokens = [base64.b64decode(row["token_bytes"], validate=True) for row in rows[: max(0, size - special)]]
         in_order = all(row["rank"] == rank for rank, row in enumerate(rows[: len(tokens)]))
     except (ValueError, TypeError, KeyError, binascii.Error):
         raise files.refused(f"{path} is not {form}, which TikTokenizer reads", _MODEL) from None
+    if is_tekken:
+        hint = "it is Mistral's tekken format: its list `vocab`, in a file of its own, is what is needed"
+        raise files.refused(f"{path} is not {form}; {hint}", _MODEL)
     if not in_order or tokens[:256] != [bytes([byte]) for byte in range(256)] or len(set(tokens)) < len(tokens):
         raise files.refused(f"{path}: ranks must go up from 0, the 256 bytes first and no token twice", _MODEL)
     if special + len(tokens) != size:
