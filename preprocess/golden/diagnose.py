@@ -96,8 +96,8 @@ def _leading_space(expected: Mapping[str, Ids], actual: Mapping[str, Ids]) -> It
     if pairs and all(actual[bare] == expected[spaced] for bare, spaced in pairs):
         yield Contradiction("leading space", "a space is put before every text, and the family puts none")
     elif pairs and all(actual[spaced] == expected[bare] for bare, spaced in pairs):
-        kept = any(actual[bare] != expected[bare] for bare, _ in pairs)
-        does = "no space is put before a text, and the family puts one" if kept else "a leading space is taken away"
+        differs = any(actual[bare] != expected[bare] for bare, _ in pairs if not bare.startswith(" "))
+        does = "no space is put before a text, and the family puts one" if differs else "a leading space is taken away"
         yield Contradiction("leading space", does)
 
 

@@ -43,7 +43,9 @@ def tokenizer(invocation: Invocation, words: Sequence[str]) -> TokenizerSettings
     if paths:
         return by_path(Path(paths[0]))
     section = composed(invocation, words).tokenizer
-    return None if section.type is None else settings_of(section)
+    # The default of the configuration, which reads no text.
+    is_default = section.type in (None, "NullTokenizer") and section.vocab_size is None
+    return None if is_default else settings_of(section)
 
 
 def by_path(path: Path) -> TokenizerSettings:
