@@ -19,6 +19,7 @@ from preprocess_helpers import ROOT, SP, command, lines, names, run_command
 from megawrap.preprocess.indexed.verify import verify
 from megawrap.preprocess.messages import Chunk, Encoded, Job, Sizes, Target, Write
 from megawrap.preprocess.sample.make import CORPUS
+from megawrap.preprocess.staging import Staging
 from megawrap.preprocess.worker import Worker
 
 
@@ -26,7 +27,7 @@ from megawrap.preprocess.worker import Worker
 def large(tmp_path: Path) -> Path:
     """An input that takes long enough to be disturbed."""
     file = tmp_path / "in.jsonl"
-    file.write_bytes(CORPUS.read_bytes() * 20)
+    file.write_bytes(CORPUS.read_bytes() * 60)
     return file
 
 
@@ -164,8 +165,9 @@ def test_a_full_disk_is_told_by_the_worker(tmp_path):
     )
 
 
-def test_a_second_run_to_the_same_output_is_refused(large):
-    with running(large):
-        done = run_command("--input", CORPUS, "--output-prefix", large.with_name("out"))
-    message = f"MW621 --output-prefix {large.with_name('out')}: another run is writing there now"
+def test_a_second_run_to_the_same_output_is_refused(tmp_path):
+    prefix = tmp_path / "out"
+    with Staging(str(prefix)):
+        done = run_command("--input", CORPUS, "--output-prefix", prefix)
+    message = f"MW621 --output-prefix {prefix}: another run is writing there now"
     assert (done.returncode, done.stderr) == (2, f"megawrap.preprocess: error: {message}\n")
