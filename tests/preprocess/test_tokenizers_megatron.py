@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
+import subprocess
+import sys
 import types
 from pathlib import Path
 from typing import Any
@@ -119,50 +122,49 @@ def test_the_files_beside_a_tokenizer_json_count_as_for_megatron(name, tmp_path)
 
 CHECKOUTS = [Path(one) for one in os.environ.get("MEGAWRAP_CHECKOUTS", "").split(os.pathsep) if one]
 OLD = [one for one in CHECKOUTS if (one / "megatron/training/tokenizer/tokenizer.py").is_file()]
+OLD_KINDS = ("llama2", "sentencepiece", "gpt sentencepiece", "hugging face", "gpt2", "tik v1", "tik v2", "null")
 _OLD_PROGRAM = """
-import json, sys, types, pathlib
+import json, sys, types
 sys.path.insert(0, sys.argv[1])
 from megatron.training.tokenizer.tokenizer import build_tokenizer
-job = json.load(sys.stdin)
-kwargs = dict(rank=1, make_vocab_size_divisible_by=128, tensor_model_parallel_size=1, vocab_extra_ids=0,
-              trust_remote_code=False, padded_vocab_size=None, **job["arguments"])
-made = build_tokenizer(types.SimpleNamespace(**kwargs))
-ids = [made.tokenize(text) for text in job["texts"]]
-print("ANSWER" + json.dumps([made.vocab_size, made.eod, ids]))
+answers = {}
+for kind, job in json.load(sys.stdin).items():
+    args = types.SimpleNamespace(rank=1, make_vocab_size_divisible_by=128, tensor_model_parallel_size=1,
+                                 vocab_extra_ids=0, trust_remote_code=False, padded_vocab_size=None, **job["args"])
+    made = build_tokenizer(args)
+    answers[kind] = made.vocab_size, made.eod, [made.tokenize(text) for text in job["texts"]]
+print("ANSWER" + json.dumps(answers))
 """
 
 
-@pytest.mark.skipif(not OLD, reason="MEGAWRAP_CHECKOUTS names no source tree with the old tokenizers")
-@pytest.mark.parametrize("tree", OLD, ids=[one.name for one in OLD])
-@pytest.mark.parametrize(
-    "kind", ["llama2", "sentencepiece", "gpt sentencepiece", "hugging face", "gpt2", "tik v1", "tik v2", "null"]
-)
-def test_the_old_tokenizers_are_those_of_old_source_trees(tree, kind, kinds):
-    import dataclasses
-    import subprocess
-    import sys
-
-    null = TokenizerSettings(type="NullTokenizer", vocab_size=100)
-    settings = dataclasses.replace(null if kind == "null" else kinds[kind], legacy=True)
-    ours = build(settings)
-    batch = ["1 2 3"] if kind == "null" else [*helpers.NASTY, *helpers.texts()[:20], *helpers.random_texts(60)]
-    word = {name: None if value is None else str(value) for name, value in (
-        ("tokenizer_model", settings.model), ("vocab_file", settings.vocab_file), ("merge_file", settings.merge_file)
-    )}  # fmt: skip
-    arguments = {
-        **word,
+def _old_job(settings: TokenizerSettings) -> dict[str, Any]:
+    texts = ["1 2 3"] if settings.type == "NullTokenizer" else [*helpers.NASTY, *helpers.random_texts(60)]
+    files = {"tokenizer_model": settings.model, "vocab_file": settings.vocab_file, "merge_file": settings.merge_file}
+    args = {
+        **{name: None if value is None else str(value) for name, value in files.items()},
         "tokenizer_type": settings.type,
         "vocab_size": settings.vocab_size,
         "tiktoken_pattern": settings.tiktoken_pattern,
         "tiktoken_num_special_tokens": settings.tiktoken_num_special_tokens,
         "tiktoken_special_tokens": None,
     }
+    return {"args": args, "texts": texts}
+
+
+@pytest.mark.skipif(not OLD, reason="MEGAWRAP_CHECKOUTS names no source tree with the old tokenizers")
+@pytest.mark.parametrize("tree", OLD, ids=[one.name for one in OLD])
+def test_the_old_tokenizers_are_those_of_old_source_trees(tree, kinds):
+    null = TokenizerSettings(type="NullTokenizer", vocab_size=100)
+    chosen = {kind: dataclasses.replace({**kinds, "null": null}[kind], legacy=True) for kind in OLD_KINDS}
+    jobs = {kind: _old_job(settings) for kind, settings in chosen.items()}
     done = subprocess.run(
-        [sys.executable, "-c", _OLD_PROGRAM, str(tree)], input=json.dumps({"arguments": arguments, "texts": batch}),
+        [sys.executable, "-c", _OLD_PROGRAM, str(tree)], input=json.dumps(jobs),
         capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert "ANSWER" in done.stdout, done.stderr[-2000:]
-    vocab_size, eod, ids = json.loads(done.stdout.rpartition("ANSWER")[2])
-    assert (ours.vocab_size, ours.eod) == (vocab_size, eod)
-    for text, mine, theirs in zip(batch, helpers.ids_of(ours, batch), ids, strict=True):
-        assert mine == theirs, repr(text)
+    answers = json.loads(done.stdout.rpartition("ANSWER")[2])
+    for kind, (vocab_size, eod, ids) in answers.items():
+        ours, texts = build(chosen[kind]), jobs[kind]["texts"]
+        assert (ours.vocab_size, ours.eod) == (vocab_size, eod), kind
+        for text, mine, theirs in zip(texts, helpers.ids_of(ours, texts), ids, strict=True):
+            assert mine == theirs, (kind, text)
