@@ -95,10 +95,11 @@ def commands(options: argparse.Namespace, words: list[str], folder: Path) -> dic
         if tool == TOOLS[1] and options.tokenizer_type not in FAST:
             continue
         for workers in (1, 2):
-            prefix = ["--output-prefix", str(folder / f"{tool}{workers}"), "--workers", str(workers)]
-            more = ["--use-gigatoken"] if tool == TOOLS[1] else []
+            prefix = ["--output-prefix", str(folder / f"{tool}{workers}")]
+            # The quick tool has threads instead, and takes their number from the environment.
+            more = ["--use-gigatoken"] if tool == TOOLS[1] else ["--workers", str(workers)]
             script = str(options.megatron / "tools" / tool)
-            path = {"PYTHONPATH": str(options.megatron)}
+            path = {"PYTHONPATH": str(options.megatron), "RAYON_NUM_THREADS": str(workers)}
             found[f"{tool}, {workers} workers"] = ([sys.executable, script, *words, *prefix, *more], path)
     return found
 
