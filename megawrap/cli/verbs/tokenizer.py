@@ -14,6 +14,7 @@ import orjson
 
 from megawrap.cli import render
 from megawrap.cli.verbs import tokenizer_words as words
+from megawrap.cli.verbs.data_words import misused
 from megawrap.cli.verbs.verb import Invocation, Verb
 from megawrap.errors import Finding, errors
 
@@ -39,14 +40,14 @@ def _check(invocation: Invocation) -> int:
     own = [word for word in options.words if not word.startswith("model=")]
     settings = words.tokenizer(invocation, own) if own else None
     if (options.ids is None) != (options.text is None):
-        raise words.misused(invocation, "--text and --ids go together")
+        raise misused(invocation, "--text and --ids go together")
     if options.ids is not None:
         wanted = None if settings is None else build(settings).encode_batch([options.text]).ids.tolist()
         findings = _claimed(invocation, family, wanted)
         facts: dict[str, Any] = {"text": options.text}
     else:
         if settings is None:
-            raise words.misused(invocation, "which tokenizer? A path, or tokenizer=NAME tokenizer.model=FILE")
+            raise misused(invocation, "which tokenizer? A path, or tokenizer=NAME tokenizer.model=FILE")
         tokenizer = build(settings)
         findings = check(family, settings, tokenizer)
         facts = {"type": settings.type, "engine": tokenizer.engine, "vocab_size": tokenizer.vocab_size,
@@ -67,11 +68,11 @@ def _claimed(invocation: Invocation, family: Family, wanted: Sequence[int] | Non
     if wanted is None:
         wanted = dict(family.cases).get(text)
     if wanted is None:
-        raise words.misused(invocation, f"{family.name} has no vector of {text!r}: name a tokenizer that gives its ids")
+        raise misused(invocation, f"{family.name} has no vector of {text!r}: name a tokenizer that gives its ids")
     try:
         given = [int(word) for word in ids.replace(",", " ").split()]
     except ValueError:
-        raise words.misused(invocation, f"--ids {ids}: numbers with commas or spaces between them") from None
+        raise misused(invocation, f"--ids {ids}: numbers with commas or spaces between them") from None
     finding = compare_ids(family, text, given, wanted)
     return [] if finding is None else [finding]
 
@@ -94,9 +95,9 @@ def _diff(invocation: Invocation) -> int:
     sides = invocation.options.words
     if len(sides) != 2:
         message = f"it compares two, and there are {len(sides)}; overrides go in one quoted word each"
-        raise words.misused(invocation, message)
+        raise misused(invocation, message)
     if invocation.options.limit < 1:
-        raise words.misused(invocation, f"--limit {invocation.options.limit}: it is 1 or more")
+        raise misused(invocation, f"--limit {invocation.options.limit}: it is 1 or more")
     first, second = (build(_side(invocation, side)) for side in sides)
     own = words.texts(invocation)
     texts = own or [*all_texts(), *hard_texts([*first.special_tokens, *second.special_tokens])]
@@ -113,7 +114,7 @@ def _diff(invocation: Invocation) -> int:
 def _side(invocation: Invocation, word: str) -> Any:
     settings = words.tokenizer(invocation, [word] if Path(word).exists() else shlex.split(word))
     if settings is None:
-        raise words.misused(invocation, f"{word} chooses no tokenizer: tokenizer=NAME does")
+        raise misused(invocation, f"{word} chooses no tokenizer: tokenizer=NAME does")
     return settings
 
 
