@@ -32,11 +32,20 @@ class FastTokenizer:
     Not to be trusted untried: ``choose`` compares first.
     """
 
-    def __init__(self, reference: Tokenizer, definition: str, before: Sequence[int], after: Sequence[int]) -> None:
+    def __init__(
+        self,
+        reference: Tokenizer,
+        definition: str,
+        before: Sequence[int] = (),
+        after: Sequence[int] = (),
+        *,
+        has_tables: bool = True,
+    ) -> None:
         self._library = _library()
         self._reference = reference
         self._definition = definition
-        self._around = (list(before), list(after))
+        self._around = (np.array(before, dtype=np.int32), np.array(after, dtype=np.int32))
+        self._has_tables = has_tables
         self.vocab_size = reference.vocab_size
         self.eod = reference.eod
         self.fingerprint = reference.fingerprint
@@ -58,7 +67,7 @@ class FastTokenizer:
         """See ``Tokenizer.encode_batch``; no text is refused."""
         if not texts:
             return joined([])
-        slow = set(unicode_tables.doubtful(texts))
+        slow = set(unicode_tables.doubtful(texts)) if self._has_tables else set()
         if not slow:
             return self._encode(list(texts))
         quick = [text for place, text in enumerate(texts) if place not in slow]
@@ -69,13 +78,18 @@ class FastTokenizer:
     def _encode(self, texts: list[str]) -> Encoded:
         if self.cache_bytes > self.cache_limit:
             self.recycle()
-        before = _resident()
-        # On this thread: the workers are as many processes as there are to be.
-        rows = self._encoder.encode_batch(texts, parallel=False)
-        content, lengths = _arrays(rows)
+        resident = _resident()
+        # One by one: a batch takes more than twice as long at first, drops SentencePiece's cache, and comes as an
+        # object of a library (awkward) that takes 60 MB. Nor does a single text start threads.
+        rows = list(map(self._encoder.encode, texts))
+        lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows)) + sum(map(len, self._around))
+        before, after = self._around
+        if len(before) or len(after):
+            rows = [part for row in rows for part in (before, row, after)]
+        ids = np.concatenate(rows, dtype=np.int32, casting="unsafe")
         # What the process has grown by, but for the ids: an estimate that other threads can only raise.
-        self.cache_bytes += max(0, _resident() - before - content.nbytes)
-        return _wrapped(content.astype(np.int32, copy=False), lengths, *self._around)
+        self.cache_bytes += max(0, _resident() - resident - 2 * ids.nbytes)
+        return Encoded(ids, lengths)
 
     def decode(self, ids: Sequence[int]) -> str:
         """See ``Tokenizer.decode``."""
@@ -100,7 +114,8 @@ def wrap(reference: Tokenizer) -> FastTokenizer:
         return FastTokenizer(reference, definition, reference.before, reference.after)
     if isinstance(reference, SentencePieceTokenizer) and not isinstance(reference, LegacySentencePieceTokenizer):
         before = [reference.bos] if isinstance(reference, LegacyLlama2Tokenizer) else []
-        return FastTokenizer(reference, _sentence_piece(reference.model), before, [])
+        # SentencePiece knows no classes of Unicode: what it normalises stands in the model.
+        return FastTokenizer(reference, _sentence_piece(reference.model), before, has_tables=False)
     raise Unsupported(f"there is no quicker encoder than {reference.engine} for this type")
 
 
@@ -115,28 +130,6 @@ def _sentence_piece(model: bytes) -> str:
         raise Unsupported(f"gigatoken cannot read this model: {error}") from None
     definition["added_tokens"] = [token for token in definition["added_tokens"] if not token["special"]]
     return json.dumps(definition)
-
-
-def _arrays(rows: Any) -> tuple[Any, Any]:
-    """All ids of an awkward array, and the length of each of its rows."""
-    layout = rows.layout.to_ListOffsetArray64(True)
-    offsets = np.asarray(layout.offsets.data)
-    return np.asarray(layout.content.data)[offsets[0] : offsets[-1]], np.diff(offsets).astype(np.int64)
-
-
-def _wrapped(ids: Any, lengths: Any, before: list[int], after: list[int]) -> Encoded:
-    """The same with ids before and behind every text."""
-    if before or after:
-        ends = np.cumsum(lengths)
-        places = np.concatenate([np.repeat(ends - lengths, len(before)), np.repeat(ends, len(after))])
-        values = np.concatenate([np.tile(before, len(lengths)), np.tile(after, len(lengths))])
-        # Insertions at one place keep their order; what ends a text has to come before what begins the next.
-        rank = np.concatenate([np.repeat(2 * np.arange(len(lengths)), len(before)),
-                               np.repeat(2 * np.arange(len(lengths)) + 1, len(after))])  # fmt: skip
-        order = np.argsort(rank, kind="stable")
-        ids = np.insert(ids, places[order], values[order])
-        lengths = lengths + len(before) + len(after)
-    return Encoded(ids, lengths)
 
 
 def _split(encoded: Encoded) -> list[Any]:

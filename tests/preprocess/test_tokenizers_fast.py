@@ -12,7 +12,6 @@ import tokenizer_helpers as helpers
 
 from megawrap.preprocess.settings import TokenizerSettings
 from megawrap.preprocess.tokenizers import build, choose, fast, guard, unicode_tables
-from megawrap.preprocess.tokenizers.protocol import Encoded
 
 pytest.importorskip("gigatoken", reason="gigatoken is not installed")
 
@@ -129,15 +128,14 @@ def test_literal_control_pieces_are_text_to_sentencepiece(kinds):
 
 
 @pytest.mark.parametrize(("before", "after"), [([], []), ([7], []), ([], [8]), ([7, 6], [8, 9]), ([1], [2])])
-def test_ids_are_put_around_every_text(before, after):
-    rows = [[10, 11], [], [], [12], [13, 14, 15], []]
-    lengths = np.array([len(row) for row in rows])
-    found = fast._wrapped(np.array([id for row in rows for id in row], dtype=np.int32), lengths, before, after)
-    expected = [[*before, *row, *after] for row in rows]
-    assert found.ids.tolist() == [id for row in expected for id in row] and found.lengths.tolist() == [
-        len(row) for row in expected
-    ]
-    assert isinstance(found, Encoded)
+def test_ids_are_put_around_every_text(kinds, before, after):
+    reference = build(kinds["hugging face, no BOS"])
+    quick = fast.FastTokenizer(reference, reference.library_tokenizer.to_str(), before, after)
+    texts = ["one", "", "", "two three", "four", ""]
+    found = quick.encode_batch(texts)
+    expected = [[*before, *row, *after] for row in helpers.ids_of(reference, texts)]
+    assert helpers.ids_of(quick, texts) == expected
+    assert (found.ids.dtype, found.lengths.dtype) == (np.int32, np.int64)
 
 
 def test_the_cache_is_dropped_when_it_has_grown(kinds, monkeypatch):
