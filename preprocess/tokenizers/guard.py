@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from megawrap.preprocess import golden
 from megawrap.preprocess.settings import TokenizerSettings
 from megawrap.preprocess.tokenizers import fast
 from megawrap.preprocess.tokenizers.protocol import Tokenizer
@@ -28,7 +29,8 @@ class Choice:
 
 
 def choose(settings: TokenizerSettings, sample: Iterable[str] = ()) -> Choice:
-    """The quickest encoder that gives the ids of the reference on ``sample`` and on texts that are hard to tokenize.
+    """The quickest encoder that gives the ids of the reference on ``sample``, on the texts of the golden vectors and on
+    others that are hard to tokenize.
 
     Args:
         settings: a tokenizer; its ``engine`` is left aside.
@@ -44,11 +46,12 @@ def choose(settings: TokenizerSettings, sample: Iterable[str] = ()) -> Choice:
     except fast.Unsupported as why:
         return Choice(slow, reference, f"{reference.engine}: {why}")
     tried = 0
-    for batch in _batches((*hard_texts(reference.special_tokens), *sample)):
+    for batch in _batches((*golden.all_texts(), *hard_texts(reference.special_tokens), *sample)):
         difference = _difference(reference, quick, batch)
         if difference is not None:
             return Choice(slow, reference, f"{reference.engine}: {quick.engine} differs from it on {difference}")
         tried += len(batch)
+    quick.release(lambda: build(slow))
     reason = f"{quick.engine}: the ids of {reference.engine} on all {tried} texts that were tried"
     return Choice(dataclasses.replace(settings, engine="fast"), quick, reason)
 

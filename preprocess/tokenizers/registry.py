@@ -77,8 +77,11 @@ def build(settings: TokenizerSettings) -> Tokenizer:
     problems = [*_missing(settings, recipe), *_unused(settings, recipe)]
     if problems:
         raise ConfigError(problems)
-    reference = recipe.build(settings)
-    return fast.wrap(reference) if settings.engine == "fast" else reference
+    if settings.engine == "reference":
+        return recipe.build(settings)
+    quick = fast.wrap(recipe.build(settings))
+    quick.release(lambda: recipe.build(settings))
+    return quick
 
 
 def _missing(settings: TokenizerSettings, recipe: Recipe) -> Iterator[Finding]:

@@ -112,6 +112,14 @@ def test_texts_with_doubtful_code_points_go_to_the_reference(kinds):
     assert helpers.ids_of(quick, texts[1:2]) == [encode(texts[1:2]).ids.tolist()] and len(seen) == 1
 
 
+def test_a_worker_lets_go_of_the_reference_until_it_needs_it(kinds):
+    settings = dataclasses.replace(kinds["hugging face"], engine="fast")
+    quick, reference = build(settings), build(kinds["hugging face"])
+    texts = ["plain", "\U0001faea's new"]
+    assert helpers.ids_of(quick, texts[:1]) == helpers.ids_of(reference, texts[:1]) and quick._kept is None
+    assert helpers.ids_of(quick, texts) == helpers.ids_of(reference, texts) and quick._kept is not None
+
+
 def test_every_code_point_is_either_doubtful_or_encoded_alike(kinds):
     """A part of them at each run of the tests; all were tried when the table was made."""
     reference = build(kinds["hugging face"])
