@@ -70,6 +70,7 @@ conformance: setup
 bench: setup
 	$(BIN)/python benchmarks/plan.py
 	$(BIN)/python benchmarks/rules.py
+	$(BIN)/python benchmarks/data_tools.py
 
 # make clean: remove what make made, runs excepted
 clean:

@@ -3,6 +3,7 @@ checkpoints to resume from."""
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -50,7 +51,7 @@ def _checkpoint(plan: LaunchPlan) -> Iterator[Finding]:
 def _data(config: Config) -> Iterator[Finding]:
     data = config.data
     if data.source in ("jsonl", "sample") and data.input is not None:
-        yield from _text(Path(data.input))
+        yield from _text(data.input)
     prefixes = [data.prefix] if data.source == "prefix" else data.blend[1::2] if data.source == "blend" else []
     key = "data.prefix" if data.source == "prefix" else "data.blend"
     for prefix in prefixes:
@@ -59,10 +60,14 @@ def _data(config: Config) -> Iterator[Finding]:
             yield Finding(id="MW651", keys=(key,), message=f"{key} = {prefix}: there is no {' and no '.join(missing)}")
 
 
-def _text(file: Path) -> Iterator[Finding]:
-    if not file.is_file():
+def _text(input: str) -> Iterator[Finding]:
+    file = Path(input)
+    if input == "-":
+        message = "data.input = -: a launch has no standard input; name a file, or use megawrap preprocess"
+        yield Finding(id="MW650", keys=("data.input",), message=message)
+    elif not file.exists() and not any(glob.iglob(input, recursive=True)):  # noqa: PTH207 (any path)
         yield Finding(id="MW650", keys=("data.input",), message=f"data.input = {file}: there is no such file")
-    elif file.stat().st_size == 0:
+    elif file.is_file() and file.stat().st_size == 0:
         yield Finding(id="MW652", keys=("data.input",), message=f"data.input = {file} is empty: nothing to train on")
 
 

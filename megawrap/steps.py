@@ -32,7 +32,8 @@ def steps(config: Config, target: Target, argv: Sequence[str], where: Machine) -
 
 def _preprocess(config: Config) -> Iterator[Step]:
     if config.data.source in ("jsonl", "sample"):
-        yield Step("preprocess", ("-m", "megawrap.preprocess", *preprocess_words(config)), "one")
+        # A launch is started again and again: what the manifest says to be there already is not made anew.
+        yield Step("preprocess", ("-m", "megawrap.preprocess", *preprocess_words(config), "--reuse"), "one")
 
 
 def preprocess_words(config: Config) -> list[str]:
@@ -52,9 +53,18 @@ def preprocess_words(config: Config) -> list[str]:
         ("--vocab-file", tokenizer.vocab_file),
         ("--merge-file", tokenizer.merge_file),
         ("--vocab-size", tokenizer.vocab_size),
+        ("--extra-vocab-size", tokenizer.extra_vocab_size),
+        ("--tiktoken-pattern", tokenizer.tiktoken_pattern),
+        ("--tiktoken-num-special-tokens", tokenizer.tiktoken_num_special_tokens),
     )
     words += [word for flag, value in optional if value is not None for word in (flag, str(value))]
+    special = tokenizer.special_tokens
+    words += ["--tokenizer-special-tokens", *special] if special else []
+    words += ["--tokenizer-hf-no-include-special-tokens"] if tokenizer.include_special_tokens is False else []
+    words += ["--legacy-tokenizer"] if tokenizer.legacy else []
     words += ["--append-eod"] if data.append_eod else []
+    words += ["--on-error", data.on_error, "--max-errors", str(data.max_errors)] if data.on_error != "stop" else []
+    words += ["--resume"] if data.resume else []
     return [*words, "--workers", str(data.workers), "--progress", "json"]
 
 

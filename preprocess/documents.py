@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -11,107 +12,157 @@ import orjson
 _KEYS_SHOWN = 5
 
 
-class BadLine(Exception):
-    """A line that cannot be used. ``offset`` is the byte of the chunk that the line starts at."""
+@dataclasses.dataclass(frozen=True, slots=True)
+class BadLine:
+    """A line that cannot be used: its number among the lines, the byte it starts at, and why.
 
-    def __init__(self, offset: int, reason: str) -> None:
-        super().__init__(offset, reason)
-        self.offset = offset
-        self.reason = reason
+    ``kind`` is the reason without its details.
+    """
+
+    number: int
+    offset: int
+    kind: str
+    reason: str
 
 
 class _Unusable(Exception):
-    """The reason why a line cannot be used."""
+    """Why a line cannot be used: the kind of reason, and the reason."""
+
+    def __init__(self, kind: str, reason: str) -> None:
+        super().__init__(kind, reason)
+        self.kind = kind
+        self.reason = reason
+
+
+@dataclasses.dataclass(slots=True)
+class Texts:
+    """The texts under one key: ``counts[i]`` of them belong to document ``i``, one or as many as its list has."""
+
+    texts: list[str] = dataclasses.field(default_factory=list)
+    counts: list[int] = dataclasses.field(default_factory=list)
+
+    def document_of(self, index: int) -> int:
+        """The document that text number ``index`` belongs to."""
+        for document, count in enumerate(self.counts):
+            index -= count
+            if index < 0:
+                return document
+        raise IndexError("there are fewer texts")
+
+    def without(self, documents: Mapping[int, Any]) -> Texts:
+        """Those of all other documents."""
+        left = Texts()
+        at = 0
+        for document, count in enumerate(self.counts):
+            if document not in documents:
+                left.texts += self.texts[at : at + count]
+                left.counts.append(count)
+            at += count
+        return left
 
 
 @dataclasses.dataclass(slots=True)
 class Documents:
-    """The texts of some lines, one document a line.
+    """What some lines hold, one document a line.
 
-    ``counts[i]`` texts belong to document ``i``: one, or as many as its list has. ``offsets[i]`` is the byte that its
-    line starts at. ``blank`` counts lines with nothing on them, which are no documents.
+    ``keys[k]`` are the texts under key ``k``. ``lines[i]`` is the number of the line of document ``i``, ``offsets[i]``
+    the byte it starts at. ``blank`` counts lines with nothing on them, which are no documents; ``bad`` are those that
+    cannot be used.
     """
 
-    texts: list[str] = dataclasses.field(default_factory=list)
-    counts: list[int] = dataclasses.field(default_factory=list)
+    keys: tuple[Texts, ...]
+    lines: list[int] = dataclasses.field(default_factory=list)
     offsets: list[int] = dataclasses.field(default_factory=list)
     blank: int = 0
+    bad: list[BadLine] = dataclasses.field(default_factory=list)
 
-    def offset_of_text(self, index: int) -> int:
-        """Start of the line that holds text number ``index``."""
-        for count, offset in zip(self.counts, self.offsets, strict=True):
-            index -= count
-            if index < 0:
-                return offset
-        raise IndexError("there are fewer texts")
+    def without(self, unusable: Mapping[int, tuple[str, str]]) -> Documents:
+        """The same, with some documents become bad lines: their numbers to the kind of reason and the reason."""
+        kept = [document for document in range(len(self.lines)) if document not in unusable]
+        more = [BadLine(self.lines[document], self.offsets[document], *why) for document, why in unusable.items()]
+        return Documents(
+            keys=tuple(texts.without(unusable) for texts in self.keys),
+            lines=[self.lines[document] for document in kept],
+            offsets=[self.offsets[document] for document in kept],
+            blank=self.blank,
+            bad=sorted([*self.bad, *more], key=lambda bad: bad.number),
+        )
 
 
-def parse(data: bytes, key: str) -> Documents:
-    """The documents in ``data``, which is made of whole lines. The text is under ``key``.
-
-    Raises:
-        BadLine: for the first line that is not an object with a string, or a list of strings, under ``key``.
-    """
-    found = Documents()
+def parse(data: bytes, keys: Sequence[str]) -> Documents:
+    """The documents in ``data``, which is made of whole lines. A document has a string, or a list of strings, under
+    each of ``keys``; lines that hold no such object are told in ``bad``."""
+    found = Documents(tuple(Texts() for _ in keys))
     offset = 0
     lines = data.split(b"\n")
     if not lines[-1]:
         lines.pop()
-    for line in lines:
+    for number, line in enumerate(lines):
         if not line or line.isspace():
             found.blank += 1
         else:
-            _add(found, line, key, offset)
+            try:
+                _add(found, _texts(line, keys))
+            except _Unusable as unusable:
+                found.bad.append(BadLine(number, offset, unusable.kind, unusable.reason))
+            else:
+                found.lines.append(number)
+                found.offsets.append(offset)
         offset += len(line) + 1
     return found
 
 
-def _add(found: Documents, line: bytes, key: str, offset: int) -> None:
-    try:
-        texts = _texts(line, key)
-    except _Unusable as unusable:
-        raise BadLine(offset, str(unusable)) from None
-    found.texts += texts
-    found.counts.append(len(texts))
-    found.offsets.append(offset)
+def _add(found: Documents, texts: list[list[str]]) -> None:
+    for of_key, of_line in zip(found.keys, texts, strict=True):
+        of_key.texts += of_line
+        of_key.counts.append(len(of_line))
 
 
-def _texts(line: bytes, key: str) -> list[str]:
+def _texts(line: bytes, keys: Sequence[str]) -> list[list[str]]:
     try:
         value = orjson.loads(line)
     except orjson.JSONDecodeError:
         # Python's own parser decides, as in Megatron: it takes NaN, huge numbers and lone surrogates elsewhere.
-        return _without_surrogates(_texts_of(_loads(line), key), key)
-    return _texts_of(value, key)
+        value = _loads(line)
+        return [_without_surrogates(_texts_of(value, key), key) for key in keys]
+    return [_texts_of(value, key) for key in keys]
 
 
 def _loads(line: bytes) -> Any:
+    kind = "not valid JSON"
     try:
         return json.loads(line.decode("utf-8"))
     except UnicodeDecodeError as error:
-        raise _Unusable(f"not valid UTF-8: byte 0x{line[error.start]:02x} at byte {error.start} of the line") from None
+        place = f"byte 0x{line[error.start]:02x} at byte {error.start} of the line"
+        raise _Unusable("not valid UTF-8", f"not valid UTF-8: {place}") from None
     except json.JSONDecodeError as error:
-        raise _Unusable(f"not valid JSON: {error.msg} at column {error.colno}") from None
+        raise _Unusable(kind, f"not valid JSON: {error.msg} at column {error.colno}") from None
     except ValueError as error:
-        raise _Unusable(f"not valid JSON: {error}") from None
+        raise _Unusable(kind, f"not valid JSON: {error}") from None
     except RecursionError:
-        raise _Unusable("not usable JSON: it is nested too deeply") from None
+        raise _Unusable(kind, "not usable JSON: it is nested too deeply") from None
 
 
 def _texts_of(value: Any, key: str) -> list[str]:
     if not isinstance(value, dict):
-        raise _Unusable(f"an object with the key {json.dumps(key)} is needed, and this is {_kind(value)}")
+        reason = f"an object with the key {json.dumps(key)} is needed, and this is {_kind(value)}"
+        raise _Unusable("not an object", reason)
     if key not in value:
-        raise _Unusable(f"there is no key {json.dumps(key)}; {_keys(value)}")
+        raise _Unusable("no such key", f"there is no key {json.dumps(key)}; {_keys(value)}")
     text = value[key]
     if isinstance(text, str):
         return [text]
     if not isinstance(text, list):
-        raise _Unusable(f"{json.dumps(key)} is {_kind(text)}, and a string or a list of strings is needed")
+        raise _of_other_type(f"{json.dumps(key)} is {_kind(text)}, and a string or a list of strings is needed")
     for item in text:
         if not isinstance(item, str):
-            raise _Unusable(f"{json.dumps(key)} is a list that holds {_kind(item)}, and only strings can be tokenized")
+            held = f"{json.dumps(key)} is a list that holds {_kind(item)}"
+            raise _of_other_type(f"{held}, and only strings can be tokenized")
     return text
+
+
+def _of_other_type(reason: str) -> _Unusable:
+    return _Unusable("not a string", reason)
 
 
 def _without_surrogates(texts: list[str], key: str) -> list[str]:
@@ -120,9 +171,8 @@ def _without_surrogates(texts: list[str], key: str) -> list[str]:
             text.encode()
         except UnicodeEncodeError as error:
             half = f"\\u{ord(text[error.start]):04x}"
-            raise _Unusable(
-                f"{json.dumps(key)} holds {half}, half of a surrogate pair, which is no character"
-            ) from None
+            reason = f"{json.dumps(key)} holds {half}, half of a surrogate pair, which is no character"
+            raise _Unusable("half a surrogate pair", reason) from None
     return texts
 
 

@@ -6,26 +6,36 @@ It holds no time and no machine, so that the same input gives the same manifest.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import orjson
 
+from megawrap.preprocess.digest import sha256
 from megawrap.preprocess.indexed import header
 from megawrap.preprocess.settings import Settings
-from megawrap.preprocess.source import examine, sha256
+from megawrap.preprocess.source import STDIN, Source, find
 from megawrap.preprocess.tokenizers import build
 
-FORMAT = 1
+FORMAT = 2
 """Raised when the same input would be turned into other bytes, or the manifest changes its shape."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class InputFile:
+    """A file of the input. What it is called makes no difference."""
+
+    name: str = dataclasses.field(compare=False)
+    bytes: int
+    sha256: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
     """What the tokens of an output depend on."""
 
-    input_bytes: int
-    input_sha256: str
+    inputs: tuple[InputFile, ...]
     tokenizer_type: str
     tokenizer_sha256: str
     vocab_size: int
@@ -34,7 +44,8 @@ class Origin:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """One .bin/.idx. ``sequences`` are those that Megatron reads; ``blank_lines`` of the input are no documents."""
+    """One .bin/.idx. ``sequences`` are those that Megatron reads; ``blank_lines`` of the input are no documents, and
+    ``rejected_lines`` could not be used."""
 
     key: str
     dtype: str
@@ -42,6 +53,7 @@ class Output:
     sequences: int
     tokens: int
     blank_lines: int
+    rejected_lines: int = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +66,8 @@ class Manifest:
     """Library that encoded, and its version."""
     origin: Origin
     outputs: tuple[Output, ...]
+    rejected: dict[str, int] = dataclasses.field(default_factory=dict)
+    """Lines that were skipped, by the kind of reason."""
 
     @property
     def documents(self) -> int:
@@ -86,7 +100,9 @@ def load(prefix: str) -> Manifest | None:
         if value.pop("format") != FORMAT:
             return None
         outputs = tuple(Output(**output) for output in value.pop("outputs"))
-        return Manifest(origin=Origin(**value.pop("origin")), outputs=outputs, **value)
+        origin = value.pop("origin")
+        inputs = tuple(InputFile(**file) for file in origin.pop("inputs"))
+        return Manifest(origin=Origin(inputs=inputs, **origin), outputs=outputs, **value)
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None
 
@@ -99,25 +115,33 @@ def matches(settings: Settings) -> Manifest | None:
     Raises:
         ConfigError: the input or the tokenizer cannot be read.
     """
-    source = examine(settings.input)
+    sources = find(settings.input)
     tokenizer = build(settings.tokenizer)
+    if any(source.path == STDIN for source in sources):
+        return None  # what it holds is not known before it has been read
     found = [_complete(settings.prefix(key), key) for key in settings.json_keys]
     manifests = [manifest for manifest in found if manifest is not None]
     if len(manifests) < len(found) or len({manifest.origin for manifest in manifests}) != 1:
         return None
     first = manifests[0]
     wanted = Origin(
-        input_bytes=source.size,
-        input_sha256=first.origin.input_sha256,
+        inputs=first.origin.inputs,
         tokenizer_type=settings.tokenizer.type,
         tokenizer_sha256=tokenizer.fingerprint,
         vocab_size=tokenizer.vocab_size,
         append_eod=settings.append_eod,
     )
-    if first.origin != wanted or sha256(source.path) != wanted.input_sha256:
+    agrees = first.origin == wanted and sum(first.rejected.values()) <= settings.allowed_errors
+    if not agrees or not _unchanged(sources, first.origin.inputs):
         return None
     outputs = tuple(output for manifest in manifests for output in manifest.outputs)
     return dataclasses.replace(first, outputs=outputs)
+
+
+def _unchanged(sources: Sequence[Source], inputs: Sequence[InputFile]) -> bool:
+    if [source.size for source in sources] != [file.bytes for file in inputs]:
+        return False
+    return all(sha256(source.path) == file.sha256 for source, file in zip(sources, inputs, strict=True))
 
 
 def _complete(prefix: str, key: str) -> Manifest | None:

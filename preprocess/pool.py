@@ -25,17 +25,16 @@ class Pool:
     """``count`` workers for one job; leaving the ``with`` block ends them all, whatever they do."""
 
     def __init__(self, count: int, job: Job) -> None:
-        self._processes: list[subprocess.Popen[bytes]] = []
-        self._connections: list[Connection] = []
+        self._processes: dict[int, subprocess.Popen[bytes]] = {}
+        self._connections: dict[int, Connection] = {}
         self._doing: dict[int, Chunk] = {}
         self._job = job
         try:
-            for _ in range(count):
-                self._start()
-        except OSError as error:
+            for worker in range(count):
+                self._start(worker)
+        except RunError:
             self.close()
-            message = f"worker {len(self._connections)} cannot be started: {error.strerror}"
-            raise RunError(Finding(id="MW630", message=message, keys=("--workers",))) from None
+            raise
 
     def __enter__(self) -> Pool:
         return self
@@ -46,20 +45,26 @@ class Pool:
     def __len__(self) -> int:
         return len(self._processes)
 
-    def _start(self) -> None:
-        ours, theirs = socket.socketpair()
-        self._connections.append(Connection(ours.detach()))
-        with theirs:
-            self._processes.append(_spawn(theirs.fileno()))
+    def _start(self, worker: int) -> None:
+        try:
+            ours, theirs = socket.socketpair()
+            self._connections[worker] = Connection(ours.detach())
+            with theirs:
+                self._processes[worker] = _spawn(theirs.fileno())
+        except OSError as error:
+            message = f"worker {worker + 1} cannot be started: {error.strerror}"
+            raise RunError(Finding(id="MW630", message=message, keys=("--workers",))) from None
+        self._send(worker, self._job)
 
-    def greet(self) -> None:
-        """Tell every worker its job.
+    def replace(self, worker: int) -> None:
+        """End an idle worker and start another in its place: the sure way to have its memory back.
 
         Raises:
-            RunError: a worker has died.
+            RunError: it cannot be started.
         """
-        for worker in range(len(self)):
-            self._send(worker, self._job)
+        self._connections.pop(worker).close()
+        self._processes[worker].wait()
+        self._start(worker)
 
     def order(self, worker: int, order: Order) -> None:
         """Tell a worker what to do after what it already has to.
@@ -68,7 +73,7 @@ class Pool:
             RunError: the worker has died.
         """
         if isinstance(order, Chunk):
-            self._doing[worker] = order
+            self._doing[worker] = order.bare()
         self._send(worker, order)
 
     def _send(self, worker: int, message: Job | Order) -> None:
@@ -83,9 +88,10 @@ class Pool:
         Raises:
             RunError: a worker has died, or says that it cannot go on.
         """
-        for ready in wait(self._connections):
+        workers = {connection: worker for worker, connection in self._connections.items()}
+        for ready in wait(list(workers)):
             assert isinstance(ready, Connection)
-            worker = self._connections.index(ready)
+            worker = workers[ready]
             try:
                 reply: Reply = ready.recv()
             except (EOFError, ConnectionResetError):
@@ -102,16 +108,18 @@ class Pool:
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
         hint = "; if nobody did, memory ran out" if code == -signal.SIGKILL else ""
         chunk = self._doing.get(worker)
-        where = f" while it encoded bytes {chunk.start} to {chunk.end} of {self._job.input}" if chunk else ""
+        where = ""
+        if chunk:
+            where = f" while it encoded bytes {chunk.start} to {chunk.end} of {self._job.inputs[chunk.source]}"
         return Finding(id="MW630", message=f"worker {worker + 1} (process {process.pid}) {how}{where}{hint}")
 
     def close(self) -> None:
         """Kill what still runs and wait for it."""
-        for process in self._processes:
+        for process in self._processes.values():
             process.kill()
-        for process in self._processes:
+        for process in self._processes.values():
             process.wait()
-        for connection in self._connections:
+        for connection in self._connections.values():
             connection.close()
 
 

@@ -6,11 +6,13 @@ import dataclasses
 from collections.abc import Callable
 from typing import TypeVar
 
-from megawrap.errors import ConfigError, Finding, MegawrapError
+from megawrap.errors import ConfigError, Finding, MegawrapError, RunError
+from megawrap.preprocess import space
+from megawrap.preprocess.sampling import Sample, sample
 from megawrap.preprocess.settings import Settings
-from megawrap.preprocess.source import Source, examine
-from megawrap.preprocess.staging import unwritable
-from megawrap.preprocess.tokenizers import Tokenizer, build
+from megawrap.preprocess.source import Source, find
+from megawrap.preprocess.staging import staging_folder, unwritable
+from megawrap.preprocess.tokenizers import Tokenizer, choose
 from megawrap.preprocess.tokenizers.protocol import dtype_for
 
 _Argument = TypeVar("_Argument")
@@ -22,13 +24,16 @@ class Prepared:
     """Settings that have been found to be sound, with what was found out on the way."""
 
     settings: Settings
-    source: Source
+    """With the encoder that was chosen."""
+    sources: tuple[Source, ...]
     tokenizer: Tokenizer
+    why: str
+    """Why it is this encoder, for people."""
 
     @property
     def total_bytes(self) -> int:
-        """Bytes to go through: the input, once for each JSON key."""
-        return (self.source.size - self.source.start) * len(self.settings.json_keys)
+        """Bytes of the input's files to go through; 0 for standard input."""
+        return sum(source.size - (source.start if source.seekable else 0) for source in self.sources)
 
     @property
     def dtype(self) -> str:
@@ -46,19 +51,30 @@ def prepare(settings: Settings) -> Prepared:
 
     Raises:
         ConfigError: with everything that is wrong.
+        RunError: the disk is too small.
     """
     problems = list(settings.problems())
-    source = _attempt(examine, settings.input, problems)
-    tokenizer = _attempt(build, settings.tokenizer, problems)
+    sources = _attempt(find, settings.input, problems)
+    taken = sample(sources, settings.json_keys) if sources else Sample()
+    choice = _attempt(lambda asked: choose(asked, taken.texts), settings.tokenizer, problems)
     problem = unwritable(settings.output_prefix)
     problems += [problem] if problem else []
-    if tokenizer is not None and settings.append_eod and tokenizer.eod is None:
+    if choice and settings.append_eod and choice.tokenizer.eod is None:
         message = f"--append-eod: the vocabulary of {settings.tokenizer.model} has no id that ends a document"
         problems.append(Finding(id="MW614", message=message, keys=("--append-eod", "--tokenizer-model")))
     if problems:
         raise ConfigError(problems)
-    assert source is not None and tokenizer is not None
-    return Prepared(settings, source, tokenizer)
+    assert sources is not None and choice is not None
+    _check_space(settings, taken, choice.tokenizer)
+    settings = dataclasses.replace(settings, tokenizer=choice.settings)
+    return Prepared(settings, sources, choice.tokenizer, choice.reason)
+
+
+def _check_space(settings: Settings, taken: Sample, tokenizer: Tokenizer) -> None:
+    there = space.written(staging_folder(settings.output_prefix))
+    problem = space.too_little(settings.output_prefix, space.needed(taken, tokenizer), there)
+    if problem:
+        raise RunError(problem)
 
 
 def _attempt(make: Callable[[_Argument], _Made], argument: _Argument, problems: list[Finding]) -> _Made | None:

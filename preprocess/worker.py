@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+import zlib
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ import numpy.typing as npt
 
 from megawrap.errors import Finding, MegawrapError
 from megawrap.preprocess.documents import BadLine
-from megawrap.preprocess.encode import EncodedChunk, encode
+from megawrap.preprocess.encode import Arrays, EncodedChunk, encode
 from megawrap.preprocess.messages import (
     Chunk,
     Encoded,
@@ -34,6 +35,7 @@ from megawrap.preprocess.messages import (
 from megawrap.preprocess.tokenizers import build
 
 _PR_SET_PDEATHSIG = 1
+_ROOM = 64 << 20
 
 
 def main(descriptor: int, parent: int) -> int:
@@ -61,19 +63,26 @@ def _serve(connection: Connection) -> None:
     except MegawrapError as failed:
         connection.send(Failed(failed.findings[0]))
         return
-    while True:
-        order: Order = connection.recv()
-        connection.send(_guarded(worker, order))
-
-
-def _guarded(worker: Worker, order: Order) -> Reply:
-    try:
-        return worker.obey(order)
-    except OSError as error:
-        return Failed(worker.blame(order, error))
     except MemoryError:
-        message = "a worker ran out of memory; fewer workers need less of it"
-        return Failed(Finding(id="MW631", message=message, keys=("--workers",)))
+        connection.send(Failed(_out_of_memory()))
+        return
+    while True:
+        connection.send(_next(connection, worker))
+
+
+def _next(connection: Connection, worker: Worker) -> Reply:
+    try:
+        order: Order = connection.recv()
+        try:
+            return worker.obey(order)
+        except OSError as error:
+            return Failed(worker.blame(order, error))
+    except MemoryError:
+        return Failed(_out_of_memory())
+
+
+def _out_of_memory() -> Finding:
+    return Finding(id="MW631", message="a worker ran out of memory; fewer workers need less of it", keys=("--workers",))
 
 
 class Worker:
@@ -81,8 +90,10 @@ class Worker:
 
     def __init__(self, job: Job) -> None:
         self.job = job
+        self.keys = [target.key for target in job.targets]
         self.tokenizer = build(job.tokenizer)
-        self.kept: dict[int, EncodedChunk] = {}
+        self.kept: dict[int, tuple[Arrays, ...]] = {}
+        self.memory = max(job.memory, resident() + _ROOM)
 
     def obey(self, order: Order) -> Reply:
         """Do as told and report.
@@ -95,29 +106,47 @@ class Worker:
     def blame(self, order: Order, error: OSError) -> Finding:
         """What an ``error`` on the way to obey ``order`` means."""
         if isinstance(order, Write):
-            message = f"{self.job.targets[order.chunk.target].name}.bin cannot be written: {error.strerror}"
+            message = f"{self.job.targets[0].name}.bin cannot be written: {error.strerror}"
             return Finding(id="MW622", message=message, keys=("--output-prefix",))
-        message = f"{self.job.input} cannot be read: {error.strerror}"
+        message = f"{self.job.inputs[order.source]} cannot be read: {error.strerror}"
         return Finding(id="MW602", message=message, keys=("--input",))
 
-    def _encode(self, chunk: Chunk) -> Reply:
-        data = _read(self.job.input, chunk.start, chunk.end)
-        key = self.job.targets[chunk.target].key
-        try:
-            encoded = encode(data, key, self.tokenizer, self.job.eod, self.job.dtype)
-        except BadLine as bad:
-            return Rejected(chunk, chunk.start + bad.offset, bad.reason)
-        self.kept[chunk.number] = encoded
-        return Encoded(chunk, Sizes(len(encoded.tokens), len(encoded.lengths), len(encoded.ends), encoded.blank))
+    def _encode(self, chunk: Chunk) -> Encoded:
+        data = chunk.data
+        if data is None:
+            data = _read(self.job.inputs[chunk.source], chunk.start, chunk.end)
+        encoded = encode(data, self.keys, self.tokenizer, self.job.eod, self.job.dtype)
+        self.kept[chunk.number] = encoded.keys
+        rejected = tuple(_rejected(bad, chunk.start, data) for bad in encoded.bad)
+        return Encoded(chunk.bare(), _sizes(encoded), rejected, full=resident() > self.memory)
 
     def _write(self, order: Write) -> Written:
-        encoded = self.kept.pop(order.chunk.number)
-        target = self.job.targets[order.chunk.target]
-        place = order.place
-        _put(target.tokens, encoded.tokens, place.tokens)
-        _put(target.lengths, encoded.lengths, place.sequences)
-        _put(target.ends, encoded.ends + place.sequences, place.documents)
-        return Written(order.chunk)
+        checksum = 0
+        arrays = self.kept.pop(order.chunk.number)
+        for target, place, encoded in zip(self.job.targets, order.places, arrays, strict=True):
+            checksum = _put(target.tokens, encoded.tokens, place.tokens, checksum)
+            checksum = _put(target.lengths, encoded.lengths, place.sequences, checksum)
+            checksum = _put(target.ends, encoded.ends + place.sequences, place.documents, checksum)
+        return Written(order.chunk, checksum)
+
+
+def _sizes(encoded: EncodedChunk) -> tuple[Sizes, ...]:
+    return tuple(
+        Sizes(len(arrays.tokens), len(arrays.lengths), len(arrays.ends), encoded.blank, len(encoded.bad))
+        for arrays in encoded.keys
+    )
+
+
+def _rejected(bad: BadLine, start: int, data: bytes) -> Rejected:
+    end = data.find(b"\n", bad.offset)
+    content = data[bad.offset : end if end >= 0 else len(data)]
+    return Rejected(bad.number, start + bad.offset, bad.kind, bad.reason, content)
+
+
+def resident() -> int:
+    """Bytes of memory that this process takes now."""
+    with Path("/proc/self/statm").open("rb") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
 
 
 def _read(path: Path, start: int, end: int) -> bytes:
@@ -129,10 +158,12 @@ def _read(path: Path, start: int, end: int) -> bytes:
     return bytes(data)
 
 
-def _put(path: Path, values: npt.NDArray[Any], position: int) -> None:
-    """Write an array into a file that exists, ``position`` of its items behind the start."""
+def _put(path: Path, values: npt.NDArray[Any], position: int, checksum: int) -> int:
+    """Write an array into a file that exists, ``position`` of its items behind the start; continue ``checksum``."""
+    data = memoryview(values.view(np.uint8))
     with path.open("r+b", buffering=0) as file:
         file.seek(position * values.itemsize)
-        rest = memoryview(values.view(np.uint8))
+        rest = data
         while rest:
             rest = rest[file.write(rest) :]
+    return zlib.crc32(data, checksum)

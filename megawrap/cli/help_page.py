@@ -32,8 +32,16 @@ def show(parser: argparse.ArgumentParser | None, what: str) -> None:
         _show_all(terminal)
 
 
+def show_actions(verb: str, rows: list[tuple[str, str]]) -> None:
+    """Print what a verb can do, for one that does nothing by itself."""
+    terminal = console()
+    terminal.print(Text.assemble((f"megawrap {verb}", "bold cyan"), " ACTION [OPTIONS]\n"))
+    _section(terminal, "actions", rows)
+    terminal.print(f"`megawrap {verb} ACTION --help` tells more of each.")
+
+
 def _show_verb(console: Console, parser: argparse.ArgumentParser, what: str) -> None:
-    console.print(Text.assemble((parser.prog, "bold cyan"), " [KEY=VALUE ...] [OPTIONS]"))
+    console.print(Text.assemble((parser.prog, "bold cyan"), f" {parser.usage or '[KEY=VALUE ...]'} [OPTIONS]"))
     console.print(Padding(what, (0, 0, 1, 2)))
     table = _table()
     for action in parser._actions:

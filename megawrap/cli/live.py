@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import collections
+import datetime
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
+from rich import filesize
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.text import Text
 
 from megawrap.cli import render
 from megawrap.cli.console import console
@@ -63,15 +66,30 @@ class Live(Observer):
 
     def event(self, event: Mapping[str, Any]) -> None:
         """Progress of tokenizing, or a measured bandwidth."""
-        if event["event"] == "progress" and event.get("total_bytes"):
-            says = f"{human(event['tokens'])} tokens"
-            count = f"{event['bytes'] / event['total_bytes']:.0%}"
-            self._update(total=event["total_bytes"], completed=event["bytes"], count=count, says=says)
+        if event["event"] == "start" and "engine" in event:
+            self._progress.console.print(Text(f"encoding with {event['why']}", style="dim"))
+            self._update(says="")
+        elif event["event"] == "progress":
+            self._tokenized(event)
         elif event["event"] == "done" and "tokens" in event:
-            self._update(says=f"{event['documents']:,} documents, {event['tokens']:,} tokens")
+            told = f"{event['documents']:,} documents, {event['tokens']:,} tokens"
+            told += f", {sum(event['rejected'].values()):,} lines skipped" if event["rejected"] else ""
+            self._update(says=f"{told}, {'already there' if event['reused'] else event['engine']}")
         elif event["event"] == "record":
             size, rate = human(event["bytes"]).replace(" ", ""), f"{event['busbw']:.2f} GB/s"
             self._update(says=f"{event['collective']} of {size}B between {event['ranks']} ranks: busbw {rate}")
+
+    def _tokenized(self, event: Mapping[str, Any]) -> None:
+        """How far, how fast, and how long still; the length of standard input is not known."""
+        done, total = event["bytes"], event["total_bytes"]
+        rate = (done - event["resumed_bytes"]) / event["seconds"] if event["seconds"] else 0.0
+        says = f"{human(event['tokens'])} tokens, {filesize.decimal(int(rate))}/s"
+        if not total:
+            self._update(count=filesize.decimal(done), says=says)
+            return
+        if rate:
+            says += f", {datetime.timedelta(seconds=round((total - done) / rate))} left"
+        self._update(total=total, completed=done, count=f"{done / total:.0%}", says=says)
 
     def judged(self, verdict: Verdict) -> None:
         """What the measured bandwidth means."""

@@ -25,14 +25,17 @@ def adopt_orphans() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def start(argv: Sequence[str], environment: Mapping[str, str | None]) -> subprocess.Popen[bytes]:
+def start(
+    argv: Sequence[str], environment: Mapping[str, str | None], *, reads: bool = False
+) -> subprocess.Popen[bytes]:
     """Start ``argv`` in a session of its own with ``environment`` laid over ours (``None``: unset). Its output, errors
-    included, is one stream. When we are killed it gets SIGTERM, so nothing outlives us."""
+    included, is one stream. It has our standard input if it ``reads``. When we are killed it gets SIGTERM, so nothing
+    outlives us."""
     merged: dict[str, str | None] = {**os.environ, **environment}
     return subprocess.Popen(
         [sys.executable, "-I", "-S", str(_TETHER), *argv],
         env={name: value for name, value in merged.items() if value is not None},
-        stdin=subprocess.DEVNULL,
+        stdin=None if reads else subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         start_new_session=True,
@@ -46,8 +49,9 @@ def run(
     on_line: Callable[[str], object],
     *,
     grace_seconds: float,
+    reads: bool = False,
 ) -> int:
-    """Run ``argv`` to its end and return its exit code (negative: the signal that ended it).
+    """Run ``argv`` to its end and return its exit code (negative: the signal that ended it); see ``start``.
 
     SIGINT and SIGTERM sent to us are passed on; what is still there after ``grace_seconds`` is killed. In every case
     no descendant is left when this returns.
@@ -56,10 +60,10 @@ def run(
         Interrupted: after everything has ended, when we were asked to stop.
     """
     adopt_orphans()
-    child = start(argv, environment)
+    child = start(argv, environment, reads=reads)
     lines = _Lines(child)
     try:
-        with _Signals():
+        with Signals():
             for line in lines:
                 on_line(line)
             return child.wait()
@@ -109,7 +113,7 @@ def _stop(
     deadline = threading.Timer(grace_seconds, lambda: kill_tree(child.pid))
     deadline.start()
     try:
-        with _Signals():
+        with Signals():
             for line in lines:
                 on_line(line)
             child.wait()
@@ -152,7 +156,7 @@ def _text(line: bytes) -> str:
     return line.decode("utf-8", errors="replace").rstrip("\r")
 
 
-class _Signals:
+class Signals:
     """While entered, SIGINT and SIGTERM raise ``Interrupted`` in the main thread."""
 
     NUMBERS = (signal.SIGINT, signal.SIGTERM)

@@ -61,8 +61,9 @@ class Watch:
         return Finding(id="MW710", message="\n".join(lines))
 
 
-def run_alone(command: Command, observer: Observer, *, grace_seconds: float) -> Mapping[str, Any]:
-    """Run one command outside any run directory; returns the last thing it reported.
+def run_alone(command: Command, observer: Observer, *, grace_seconds: float, reads: bool = False) -> Mapping[str, Any]:
+    """Run one command outside any run directory, with our standard input if it ``reads``; returns the last thing it
+    reported.
 
     Raises:
         RunError: when it fails.
@@ -70,7 +71,7 @@ def run_alone(command: Command, observer: Observer, *, grace_seconds: float) -> 
     """
     watch = Watch(command, observer)
     observer.step_started(command)
-    code = process.run(command.argv, command.environment, watch.line, grace_seconds=grace_seconds)
+    code = process.run(command.argv, command.environment, watch.line, grace_seconds=grace_seconds, reads=reads)
     observer.step_ended(command, code)
     if code != 0:
         raise watch.error(code)

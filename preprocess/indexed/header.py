@@ -57,6 +57,14 @@ class Header:
         """Bytes of the whole .idx, without modes."""
         return SIZE + 12 * self.sequences + 8 * (self.documents + 1)
 
+    def section(self, byte: int) -> str:
+        """What stands at a byte of the .idx, for people: ``the offsets, sequence 12``."""
+        if byte < self.pointers_at:
+            return f"the lengths, sequence {(byte - self.lengths_at) // 4}"
+        if byte < self.documents_at:
+            return f"the offsets, sequence {(byte - self.pointers_at) // 8}"
+        return f"the documents, document {(byte - self.documents_at) // 8}"
+
     def pack(self) -> bytes:
         """The bytes of the header."""
         code = next(code for code, dtype in DTYPES.items() if dtype == self.dtype)
@@ -73,13 +81,31 @@ def read(prefix: str) -> tuple[Header | None, list[Finding]]:
         return None, [broken("MW640", f"{path}: there is no such file")]
     except OSError as error:
         return None, [broken("MW640", f"{path} cannot be read: {error.strerror}")]
-    if len(head) < SIZE or not head.startswith(MAGIC):
-        return None, [broken("MW641", f"{path} is not the index of a Megatron dataset: it does not begin as one does")]
+    return _parse(path, head)
+
+
+def _parse(path: Path, head: bytes) -> tuple[Header | None, list[Finding]]:
+    if not head.startswith(MAGIC[: len(head)]) or not head:
+        what = "it is empty" if not head else "it does not begin as one does"
+        return None, [broken("MW641", f"{path} is not the index of a Megatron dataset: {what}")]
+    if len(head) < SIZE:
+        return None, [broken("MW641", f"{path} is cut off in its header: {len(head)} of {SIZE} bytes")]
     _, version, code, sequences, documents = _LAYOUT.unpack(head)
-    if version != VERSION or code not in DTYPES or documents < 1:
-        told = f"version {version}, type code {code}, {documents} document boundaries"
-        return None, [broken("MW641", f"{path} has a header that Megatron does not read: {told}")]
-    return Header(DTYPES[code], sequences, documents - 1), []
+    problems = []
+    if version != VERSION:
+        problems.append(broken("MW641", f"{path}, byte 9: version {version}, and Megatron reads version {VERSION}"))
+    if code not in DTYPES:
+        message = f"{path}, byte 17: {code} is the code of no type, and 1 to {len(DTYPES)} are"
+        problems.append(broken("MW641", message))
+    if documents < 1:
+        message = f"{path}, byte 26: no document boundary, and even a dataset without documents has one"
+        problems.append(broken("MW641", message))
+    return (None, problems) if problems else (Header(DTYPES[code], sequences, documents - 1), [])
+
+
+def has_modes(prefix: str, header: Header) -> bool:
+    """Whether the .idx, whose size is right, holds the modes of a multimodal dataset."""
+    return Path(f"{prefix}.idx").stat().st_size > header.size
 
 
 def check(prefix: str) -> list[Finding]:
@@ -87,29 +113,41 @@ def check(prefix: str) -> list[Finding]:
     header, problems = read(prefix)
     if header is None:
         return problems
-    return _index_size(prefix, header) or _data_size(prefix, header)
+    return index_size(prefix, header) or _data_size(prefix, header)
 
 
-def _index_size(prefix: str, header: Header) -> list[Finding]:
+def index_size(prefix: str, header: Header) -> list[Finding]:
+    """What is wrong with the size of the .idx; it has modes or not."""
     actual = Path(f"{prefix}.idx").stat().st_size
     if actual in (header.size, header.size + header.sequences):
         return []
     counts = f"{header.sequences} sequences and {header.documents} documents"
-    return [
-        broken("MW642", f"{prefix}.idx has {actual} bytes, and an index of {counts} has {header.size}: it is cut off")
-    ]
+    message = f"{prefix}.idx has {actual} bytes, and an index of {counts} has {header.size}: "
+    if actual < header.size:
+        message += f"it is cut off in {header.section(actual)}"
+    else:
+        message += f"{actual - header.size} bytes stand behind its end, and modes of sequences are {header.sequences}"
+    return [broken("MW642", message)]
 
 
 def _data_size(prefix: str, header: Header) -> list[Finding]:
+    return data_size(prefix, _end_of_data(prefix, header))
+
+
+def data_size(prefix: str, expected: int) -> list[Finding]:
+    """What is wrong with the .bin, of which the index describes ``expected`` bytes, by its size."""
     path = Path(f"{prefix}.bin")
     try:
         actual = path.stat().st_size
-        expected = _end_of_data(prefix, header)
     except FileNotFoundError:
         return [broken("MW640", f"{path}: there is no such file")]
+    except OSError as error:
+        return [broken("MW640", f"{path} cannot be read: {error.strerror}")]
     if actual == expected:
         return []
-    return [broken("MW643", f"{path} has {actual} bytes, and its index describes {expected}: they are no pair")]
+    difference = f"{expected - actual} are missing" if actual < expected else f"{actual - expected} are too many"
+    message = f"{path} has {actual} bytes, and its index describes {expected}: {difference}"
+    return [broken("MW643", f"{message}; the two are no pair, or one is not complete")]
 
 
 def _end_of_data(prefix: str, header: Header) -> int:

@@ -1,4 +1,4 @@
-"""Read a dataset without loading it."""
+"""Read documents of a dataset without loading it."""
 
 from __future__ import annotations
 
@@ -36,6 +36,11 @@ class Index:
             _mapped(path, "<i8", header.documents + 1, header.documents_at),
         )
 
+    @property
+    def end(self) -> int:
+        """Byte of the .bin at which the last sequence ends."""
+        return int(self.pointers[-1]) + int(self.lengths[-1]) * self.header.itemsize if self.header.sequences else 0
+
 
 class Reader:
     """A dataset: ``len(reader)`` sequences of tokens, put together to ``reader.documents`` documents."""
@@ -71,42 +76,6 @@ class Reader:
     def document(self, number: int) -> list[npt.NDArray[Any]]:
         """The sequences of a document, counted from 0."""
         return [self.sequence(at) for at in range(*map(int, self.index.documents[number : number + 2]))]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Summary:
-    """A dataset in numbers; ``shortest``, ``median`` and ``longest`` are tokens of a sequence."""
-
-    documents: int
-    sequences: int
-    tokens: int
-    dtype: str
-    bin_bytes: int
-    idx_bytes: int
-    shortest: int
-    median: float
-    longest: int
-
-
-def inspect(prefix: str) -> Summary:
-    """Describe a dataset.
-
-    Raises:
-        RunError: it is missing or broken.
-    """
-    reader = Reader(prefix)
-    lengths = reader.index.lengths if len(reader) else np.zeros(1, dtype=np.int32)
-    return Summary(
-        documents=reader.documents,
-        sequences=len(reader),
-        tokens=len(reader.tokens),
-        dtype=np.dtype(reader.index.header.dtype).name,
-        bin_bytes=Path(f"{prefix}.bin").stat().st_size,
-        idx_bytes=Path(f"{prefix}.idx").stat().st_size,
-        shortest=int(lengths.min()),
-        median=float(np.median(lengths)),
-        longest=int(lengths.max()),
-    )
 
 
 def _mapped(path: Path, dtype: str, count: int, offset: int) -> npt.NDArray[Any]:

@@ -1,4 +1,4 @@
-"""Write an .idx from two files of plain numbers, block by block: memory does not grow with the dataset."""
+"""Write an .idx from files of plain numbers, block by block: memory does not grow with the dataset."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from megawrap.preprocess.indexed.header import Header
 _BLOCK = 1 << 20
 
 
-def write_index(path: Path, dtype: str, lengths: Path, ends: Path) -> Header:
+def write_index(path: Path, dtype: str, lengths: Path, ends: Path, modes: Path | None = None) -> Header:
     """Write the index of a dataset and flush it to the disk.
 
     ``dtype`` is a value of ``header.DTYPES``. ``lengths`` holds int32[sequences], the tokens of each sequence, and
-    ``ends`` int64[documents], the number of sequences up to the end of each document.
+    ``ends`` int64[documents], the number of sequences up to the end of each document; ``modes``, of a multimodal
+    dataset, int8[sequences].
 
     Raises:
         OSError: a file cannot be read or written.
@@ -30,6 +31,8 @@ def write_index(path: Path, dtype: str, lengths: Path, ends: Path) -> Header:
         _pointers(lengths, header.itemsize, target)
         target.write(bytes(8))
         _copy(ends, target)
+        if modes is not None:
+            _copy(modes, target)
         target.flush()
         os.fsync(target.fileno())
     return header

@@ -5,11 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-import numpy as np
-
 from megawrap.errors import ConfigError, Finding
 from megawrap.preprocess.settings import TokenizerSettings
-from megawrap.preprocess.tokenizers.protocol import BadText, Encoded
+from megawrap.preprocess.tokenizers.protocol import BadText, Encoded, joined
 
 
 class NullTokenizer:
@@ -21,11 +19,12 @@ class NullTokenizer:
     the end-of-document id was one more, ``vocab_size`` itself.
     """
 
-    def __init__(self, vocab_size: int) -> None:
-        self.vocab_size = vocab_size
-        self.eod: int | None = vocab_size - 1
-        self.fingerprint = hashlib.sha256(b"NullTokenizer %d" % vocab_size).hexdigest()
+    def __init__(self, vocab_size: int, *, legacy: bool = False) -> None:
+        self.vocab_size = vocab_size + legacy
+        self.eod: int | None = self.vocab_size - 1
+        self.fingerprint = hashlib.sha256(b"NullTokenizer %d" % self.vocab_size).hexdigest()
         self.engine = "megawrap"
+        self.special_tokens: Sequence[str] = ()
 
     @classmethod
     def of(cls, settings: TokenizerSettings) -> NullTokenizer:
@@ -39,13 +38,19 @@ class NullTokenizer:
         if not 1 <= size <= 2**31:
             message = f"--vocab-size {size}: a vocabulary has at least 1 and at most 2147483648 ids"
             raise ConfigError(Finding(id="MW613", message=message, keys=("--vocab-size",)))
-        return cls(size)
+        return cls(size, legacy=bool(settings.legacy))
 
     def encode_batch(self, texts: Sequence[str]) -> Encoded:
         """See ``Tokenizer.encode_batch``."""
-        batch = [self._encode(index, text) for index, text in enumerate(texts)]
-        lengths = np.fromiter(map(len, batch), dtype=np.int64, count=len(batch))
-        return Encoded(np.fromiter((id for ids in batch for id in ids), dtype=np.int32), lengths)
+        return joined([self._encode(index, text) for index, text in enumerate(texts)])
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """See ``Tokenizer.decode``."""
+        return " ".join(map(str, ids))
+
+    def piece(self, id: int) -> str:
+        """See ``Tokenizer.piece``."""
+        return str(id)
 
     def _encode(self, index: int, text: str) -> list[int]:
         ids = []

@@ -16,6 +16,12 @@ class Encoded(NamedTuple):
     lengths: npt.NDArray[np.int64]
 
 
+def joined(batch: Sequence[Sequence[int] | npt.NDArray[np.int32]]) -> Encoded:
+    """The ids of each text, one behind the other."""
+    lengths = np.fromiter(map(len, batch), dtype=np.int64, count=len(batch))
+    return Encoded(np.concatenate([np.empty(0, np.int32), *(np.asarray(ids, np.int32) for ids in batch)]), lengths)
+
+
 class BadText(Exception):
     """A text that a tokenizer cannot encode: its index in the batch, and the reason."""
 
@@ -44,12 +50,22 @@ class Tokenizer(Protocol):
     def engine(self) -> str:
         """Library that encodes, and its version."""
 
+    @property
+    def special_tokens(self) -> Sequence[str]:
+        """Tokens with a meaning of their own, such as BOS: how they are written, not whether a text may hold them."""
+
     def encode_batch(self, texts: Sequence[str]) -> Encoded:
         """Encode ``texts``, which hold no lone surrogates.
 
         Raises:
             BadText: for the first text that cannot be encoded.
         """
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of some ids, special tokens included; what is no whole character is replaced."""
+
+    def piece(self, id: int) -> str:
+        """One id as the vocabulary writes it, for people to read."""
 
 
 def dtype_for(vocab_size: int) -> str:

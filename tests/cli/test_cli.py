@@ -82,8 +82,8 @@ def _escaped(path: Path) -> str:
     ("words", "code", "expected"),
     [
         (["plam"], 2,
-         "error MW007  'plam' is neither a verb (launch, plan, explain, import, diff, preprocess, preflight, models, "
-         "rules, surface) nor an override (KEY=VALUE)\n    try: plan\n"),
+         "error MW007  'plam' is neither a verb (launch, plan, explain, import, diff, preprocess, data, "
+         "tokenizer, preflight, models, rules, surface) nor an override (KEY=VALUE)\n    try: plan\n"),
         (["plan", "--fromat", "json"], 2, "error MW008  megawrap plan: unrecognized arguments: --fromat\n"),
         (["plan"], 2,
          "error MW009  no model is chosen: model=NAME (`megawrap models` lists them), or set its dimensions\n"

@@ -4,17 +4,38 @@ from __future__ import annotations
 
 import pytest
 
-from megawrap.preprocess.documents import BadLine, parse
+from megawrap.preprocess.documents import parse
 
 
 def test_lines_become_documents():
     data = '{"text": "a"}\r\n\n  \t\r\n{"text": ["b", "", "c"]}\n{"x": NaN, "text": "é"}\n{"text": []}'.encode()
-    documents = parse(data, "text")
-    assert documents.texts == ["a", "b", "", "c", "é"]
-    assert documents.counts == [1, 3, 1, 0]
+    documents = parse(data, ["text"])
+    (texts,) = documents.keys
+    assert texts.texts == ["a", "b", "", "c", "é"]
+    assert texts.counts == [1, 3, 1, 0]
     assert documents.offsets == [0, 21, 46, 71]
-    assert documents.blank == 2
-    assert [documents.offset_of_text(index) for index in range(5)] == [0, 21, 21, 21, 46]
+    assert documents.lines == [0, 3, 4, 5]
+    assert (documents.blank, documents.bad) == (2, [])
+    assert [texts.document_of(index) for index in range(5)] == [0, 1, 1, 1, 2]
+
+
+def test_a_line_has_to_be_right_under_all_keys():
+    rows = [b'{"a": "1", "b": ["2", "3"]}', b'{"a": "4", "b": 5}', b'{"b": "6"}', b'{"b": "7", "a": []}']
+    documents = parse(b"\n".join(rows), ["a", "b"])
+    assert [(texts.texts, texts.counts) for texts in documents.keys] == [(["1"], [1, 0]), (["2", "3", "7"], [2, 1])]
+    assert documents.lines == [0, 3]
+    assert [(bad.number, bad.offset, bad.kind) for bad in documents.bad] == [
+        (1, 28, "not a string"),
+        (2, 47, "no such key"),
+    ]
+
+
+def test_documents_can_be_taken_out_again():
+    documents = parse(b'{"a": ["1", "2"]}\n{"a": "3"}\nbroken\n{"a": "4"}\n', ["a"])
+    left = documents.without({1: ("why", "because")})
+    assert (left.keys[0].texts, left.keys[0].counts) == (["1", "2", "4"], [2, 1])
+    assert (left.lines, left.offsets) == ([0, 3], [0, 36])
+    assert [(bad.number, bad.offset, bad.kind) for bad in left.bad] == [(1, 18, "why"), (2, 29, "not valid JSON")]
 
 
 @pytest.mark.parametrize(
@@ -29,7 +50,7 @@ def test_lines_become_documents():
     ],
 )
 def test_all_that_python_reads_is_read(line, text):
-    assert parse(line, "text").texts == [text]
+    assert parse(line, ["text"]).keys[0].texts == [text]
 
 
 @pytest.mark.parametrize(
@@ -62,7 +83,6 @@ def test_all_that_python_reads_is_read(line, text):
     ],
 )
 def test_a_bad_line_is_told_with_its_place_and_reason(line, reason):
-    with pytest.raises(BadLine) as bad:
-        parse(b'{"text": "fine"}\n\n' + line + b'\n{"text": "fine"}\n', "text")
-    assert bad.value.offset == 18
-    assert bad.value.reason == reason
+    documents = parse(b'{"text": "fine"}\n\n' + line + b'\n{"text": "fine"}\n', ["text"])
+    assert [(bad.number, bad.offset, bad.reason) for bad in documents.bad] == [(2, 18, reason)]
+    assert documents.keys[0].texts == ["fine", "fine"]

@@ -31,6 +31,7 @@ def test_any_number_of_workers_gives_the_same_bytes(settings, sample_lines, proc
     assert written(job.prefix("text")) == expected_files(documents, 8)
     assert (made.documents, made.tokens) == (len(texts), sum(len(ids) for document in documents for ids in document))
     assert reports[-1].bytes == reports[-1].total_bytes == len(data)
+    assert (reports[-1].rejected, reports[-1].resumed_bytes) == (0, 0)
     assert (reports[-1].documents, reports[-1].tokens) == (made.documents, made.tokens)
     assert [report.bytes for report in reports] == sorted(report.bytes for report in reports)
     assert names(job.input.parent) == [

@@ -14,12 +14,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from preprocess_helpers import ROOT, TOKENIZER, command, lines, names, run_command
+from preprocess_helpers import ROOT, SP, command, lines, names, run_command
 
 from megawrap.preprocess.indexed.verify import verify
 from megawrap.preprocess.messages import Chunk, Encoded, Job, Sizes, Target, Write
 from megawrap.preprocess.sample.make import CORPUS
-from megawrap.preprocess.settings import TokenizerSettings
+from megawrap.preprocess.staging import Staging
 from megawrap.preprocess.worker import Worker
 
 
@@ -27,7 +27,7 @@ from megawrap.preprocess.worker import Worker
 def large(tmp_path: Path) -> Path:
     """An input that takes long enough to be disturbed."""
     file = tmp_path / "in.jsonl"
-    file.write_bytes(CORPUS.read_bytes() * 20)
+    file.write_bytes(CORPUS.read_bytes() * 60)
     return file
 
 
@@ -152,10 +152,10 @@ def test_a_full_disk_is_told_by_the_worker(tmp_path):
     file.write_bytes(lines(["some words"]))
     full = Path("/dev/full")
     target = Target("text", "out_text_document", full, full, full)
-    worker = Worker(Job(file, TokenizerSettings(type="Llama2Tokenizer", model=TOKENIZER), None, "<u2", (target,)))
-    chunk = Chunk(0, 0, 0, file.stat().st_size)
+    worker = Worker(Job((file,), SP, None, "<u2", (target,), 1 << 30))
+    chunk = Chunk(0, 0, 0, file.stat().st_size, 0)
     assert isinstance(worker.obey(chunk), Encoded)
-    order = Write(chunk, Sizes())
+    order = Write(chunk, (Sizes(),))
     with pytest.raises(OSError) as failed:
         worker.obey(order)
     finding = worker.blame(order, failed.value)
@@ -165,8 +165,9 @@ def test_a_full_disk_is_told_by_the_worker(tmp_path):
     )
 
 
-def test_a_second_run_to_the_same_output_is_refused(large):
-    with running(large):
-        done = run_command("--input", CORPUS, "--output-prefix", large.with_name("out"))
-    message = f"MW621 --output-prefix {large.with_name('out')}: another run is writing there now"
+def test_a_second_run_to_the_same_output_is_refused(tmp_path):
+    prefix = tmp_path / "out"
+    with Staging(str(prefix)):
+        done = run_command("--input", CORPUS, "--output-prefix", prefix)
+    message = f"MW621 --output-prefix {prefix}: another run is writing there now"
     assert (done.returncode, done.stderr) == (2, f"megawrap.preprocess: error: {message}\n")

@@ -17,6 +17,7 @@ from megawrap.errors import ConfigError
 from megawrap.preprocess import engine, manifest
 from megawrap.preprocess.sample.make import TOKENIZER
 from megawrap.preprocess.settings import Settings, TokenizerSettings
+from megawrap.preprocess.tokenizers import build
 
 ROWS = [{"text": f"document {number}", "title": f"title {number}"} for number in range(50)]
 
@@ -47,22 +48,30 @@ def test_the_manifest_tells_what_was_made_from_what(job):
     value = json.loads(manifest.path(job.prefix("title")).read_bytes())
     tokens = Path(f"{job.prefix('title')}.bin").stat().st_size // 2
     assert value == {
-        "format": 1,
+        "format": 2,
         "megawrap": megawrap.__version__,
         "engine": value["engine"],
         "origin": {
-            "input_bytes": len(data),
-            "input_sha256": hashlib.sha256(data).hexdigest(),
+            "inputs": [{"name": "in.jsonl", "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}],
             "tokenizer_type": "Llama2Tokenizer",
-            "tokenizer_sha256": hashlib.sha256(TOKENIZER.read_bytes()).hexdigest(),
+            "tokenizer_sha256": build(SP).fingerprint,
             "vocab_size": 4096,
             "append_eod": False,
         },
         "outputs": [
-            {"key": "title", "dtype": "<u2", "documents": 50, "sequences": 50, "tokens": tokens, "blank_lines": 0}
+            {
+                "key": "title",
+                "dtype": "<u2",
+                "documents": 50,
+                "sequences": 50,
+                "tokens": tokens,
+                "blank_lines": 0,
+                "rejected_lines": 0,
+            }
         ],
+        "rejected": {},
     }
-    assert value["engine"].startswith("sentencepiece ")
+    assert value["engine"].startswith(("sentencepiece ", "gigatoken "))
 
 
 def test_a_complete_output_of_the_same_settings_matches(job):
@@ -124,9 +133,9 @@ CHANGES = {
     "data cut off": lambda job: cut(job, ".bin"),
     "index cut off": lambda job: cut(job, ".idx"),
     "manifest cut off": lambda job: cut(job, ".json"),
-    "another format": lambda job: rewritten(job, b'"format": 1', b'"format": 2'),
-    "no format": lambda job: rewritten(job, b'"format": 1,', b""),
-    "a field too many": lambda job: rewritten(job, b'"format": 1,', b'"format": 1, "more": 1,'),
+    "another format": lambda job: rewritten(job, b'"format": 2', b'"format": 1'),
+    "no format": lambda job: rewritten(job, b'"format": 2,', b""),
+    "a field too many": lambda job: rewritten(job, b'"format": 2,', b'"format": 2, "more": 1,'),
     "other counts": lambda job: rewritten(job, b'"documents": 50', b'"documents": 51'),
     "not an object": lambda job: manifest.path(job.prefix("text")).write_text("[]") and job,
 }

@@ -8,8 +8,10 @@ import os
 import pytest
 
 from megawrap.errors import ConfigError, RunError
-from megawrap.preprocess import source
-from megawrap.preprocess.source import Digest, chunks, examine, line_number
+from megawrap.preprocess import chunks
+from megawrap.preprocess.chunks import ranges
+from megawrap.preprocess.digest import Digest
+from megawrap.preprocess.source import examine
 
 
 @pytest.mark.parametrize(
@@ -17,9 +19,7 @@ from megawrap.preprocess.source import Digest, chunks, examine, line_number
     [
         (b"", "{} is empty: there is nothing to tokenize"),
         (b"\xef\xbb\xbf", "{} is empty: there is nothing to tokenize"),
-        (b"\x1f\x8b\x08", "{} is gzip data, and JSON lines in UTF-8 are needed; unpack it first: gzip -dk {}"),
-        (b"\x28\xb5\x2f\xfd", "{} is zstandard data, and JSON lines in UTF-8 are needed; unpack it first: zstd -dk {}"),
-        (b"PAR1", "{} is a Parquet file, and JSON lines in UTF-8 are needed; write its rows as JSON, one a line"),
+        (b"\xfd7zXZ\x00", "{} is xz data, and JSON lines in UTF-8 are needed; unpack it first: xz -dk {}"),
         (
             '{"text": "x"}\n'.encode("utf-16"),
             "{} is UTF-16 text, and JSON lines in UTF-8 are needed; convert it: iconv -f UTF-16 -t UTF-8 {}",
@@ -47,28 +47,28 @@ def test_a_missing_file_and_a_folder_are_refused(tmp_path):
 def test_a_byte_order_mark_is_stepped_over(tmp_path):
     file = tmp_path / "in"
     file.write_bytes(b"\xef\xbb\xbfone\ntwo\n")
-    assert list(chunks(examine(file), 1)) == [(3, 7), (7, 11)]
+    assert list(ranges(examine(file), 1)) == [(3, 7), (7, 11)]
 
 
 def test_a_chunk_ends_where_a_line_begins_just_there(tmp_path):
     file = tmp_path / "in"
     file.write_bytes(b"one\ntwo\n")
-    assert list(chunks(examine(file), 4)) == [(0, 4), (4, 8)]
-    assert list(chunks(examine(file), 5)) == [(0, 8)]
+    assert list(ranges(examine(file), 4)) == [(0, 4), (4, 8)]
+    assert list(ranges(examine(file), 5)) == [(0, 8)]
 
 
 @pytest.mark.parametrize("ending", [b"", b"\n"])
 @pytest.mark.parametrize("target", [1, 2, 3, 5, 8, 1000])
 def test_chunks_are_whole_lines_and_cover_the_file(tmp_path, monkeypatch, target, ending):
-    monkeypatch.setattr(source, "_BLOCK", 4)  # lines must be found across reads
+    monkeypatch.setattr(chunks, "_BLOCK", 4)  # lines must be found across reads
     data = b"\n".join([b"a", b"", b"bcdefghijklmn", b"op", b"", b"", b"qrstuvw"]) + ending
     file = tmp_path / "in"
     file.write_bytes(data)
-    ranges = list(chunks(examine(file), target))
-    assert [start for start, _ in ranges] == [0, *(end for _, end in ranges[:-1])]
-    assert ranges[-1][1] == len(data)
-    assert all(start == 0 or data[start - 1 : start] == b"\n" for start, _ in ranges)
-    assert all(end - start >= min(target, len(data) - start) for start, end in ranges)
+    found = list(ranges(examine(file), target))
+    assert [start for start, _ in found] == [0, *(end for _, end in found[:-1])]
+    assert found[-1][1] == len(data)
+    assert all(start == 0 or data[start - 1 : start] == b"\n" for start, _ in found)
+    assert all(end - start >= min(target, len(data) - start) for start, end in found)
 
 
 def test_a_line_longer_than_many_chunks_is_searched_once(tmp_path, monkeypatch):
@@ -77,23 +77,18 @@ def test_a_line_longer_than_many_chunks_is_searched_once(tmp_path, monkeypatch):
     read = []
     pread = os.pread
     monkeypatch.setattr(os, "pread", lambda file, size, at: read.append(size) or pread(file, size, at))
-    assert next(chunks(examine(file), 16)) == (0, 100_001)
-    assert sum(read) <= source._BLOCK
-
-
-def test_line_numbers_count_from_one(tmp_path, monkeypatch):
-    monkeypatch.setattr(source, "_BLOCK", 4)
-    file = tmp_path / "in"
-    file.write_bytes(b"one\n\nthree\nfour")
-    assert [line_number(file, offset) for offset in (0, 4, 5, 11)] == [1, 2, 3, 4]
+    assert next(ranges(examine(file), 16)) == (0, 100_001)
+    assert sum(read) <= chunks._BLOCK
 
 
 def test_the_digest_is_the_sha256_of_the_whole_file(tmp_path):
     file = tmp_path / "in"
     file.write_bytes(b"abc" * 1_000_000)
-    with Digest(file) as digest:
-        assert digest.result() == hashlib.sha256(file.read_bytes()).hexdigest()
-    with Digest(tmp_path / "none") as digest, pytest.raises(RunError, match="none cannot be read: No such file"):
+    seen = examine(file)
+    with Digest([seen]) as digest:
+        assert digest.result() == [hashlib.sha256(file.read_bytes()).hexdigest()]
+    file.rename(tmp_path / "other")
+    with Digest([seen]) as digest, pytest.raises(RunError, match="in cannot be read: No such file"):
         digest.result()
 
 

@@ -1,47 +1,35 @@
-"""The verbs. Each module has ``HELP``, ``configure`` (its own options) and ``run``."""
+"""The verbs. Each module has ``HELP``, ``configure`` (its own options) and ``run``, or ``ACTIONS`` (see ``verb``)."""
 
 from __future__ import annotations
 
 import argparse
-import dataclasses
-from collections.abc import Callable, Sequence
-from types import ModuleType
+import itertools
+from collections.abc import Sequence
 from typing import NoReturn
 
 from megawrap.cli import help_page
-from megawrap.cli.verbs import diff, explain, importing, launch, models, plan, preflight, preprocess, rules, surface
+from megawrap.cli.verbs import (
+    data,
+    diff,
+    explain,
+    importing,
+    launch,
+    models,
+    plan,
+    preflight,
+    preprocess,
+    rules,
+    surface,
+    tokenizer,
+)
+from megawrap.cli.verbs.verb import Invocation, Verb, verbs_of
 from megawrap.errors import ConfigError, Finding, nearest
 
-
-@dataclasses.dataclass(frozen=True)
-class Verb:
-    """A verb: a line of help, its options, what it does."""
-
-    name: str
-    help: str
-    configure: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[Invocation], int]
+__all__ = ["DEFAULT_VERB", "VERBS", "Invocation", "Verb", "parse"]
 
 
-@dataclasses.dataclass(frozen=True)
-class Invocation:
-    """A parsed command: the verb, its options, the words that are Hydra overrides, and the words of another command,
-    which stand after ``--``."""
-
-    verb: str
-    options: argparse.Namespace
-    overrides: tuple[str, ...]
-    command: tuple[str, ...] = ()
-
-
-def _verb(module: ModuleType) -> Verb:
-    # A verb may be a word that no module can be called, such as import.
-    name = getattr(module, "NAME", module.__name__.rsplit(".", 1)[-1])
-    return Verb(name, module.HELP, module.configure, module.run)
-
-
-_MODULES = (launch, plan, explain, importing, diff, preprocess, preflight, models, rules, surface)
-VERBS = {verb.name: verb for verb in map(_verb, _MODULES)}
+_MODULES = (launch, plan, explain, importing, diff, preprocess, data, tokenizer, preflight, models, rules, surface)
+VERBS = {verb.name: verb for verb in itertools.chain.from_iterable(map(verbs_of, _MODULES))}
 DEFAULT_VERB = "launch"
 
 
@@ -86,12 +74,23 @@ def _split_command(words: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
 def _take_verb(words: list[str]) -> tuple[str, list[str]]:
     if not words or words[0].startswith("-") or "=" in words[0]:
         return DEFAULT_VERB, words
+    if " ".join(words[:2]) in VERBS:
+        return " ".join(words[:2]), words[2:]
     if words[0] in VERBS:
         return words[0], words[1:]
-    raise ConfigError(
-        Finding(
-            id="MW007",
-            message=f"{words[0]!r} is neither a verb ({', '.join(VERBS)}) nor an override (KEY=VALUE)",
-            nearest=nearest(words[0], VERBS),
-        )
-    )
+    if actions := [name for name in VERBS if name.startswith(f"{words[0]} ")]:
+        return _need_action(words, actions)
+    names = list(dict.fromkeys(name.split()[0] for name in VERBS))
+    message = f"{words[0]!r} is neither a verb ({', '.join(names)}) nor an override (KEY=VALUE)"
+    raise ConfigError(Finding(id="MW007", message=message, nearest=nearest(words[0], names)))
+
+
+def _need_action(words: Sequence[str], actions: Sequence[str]) -> NoReturn:
+    """A verb that only has actions, and none of them was named."""
+    if set(words[1:]) & {"--help", "-h"}:
+        help_page.show_actions(words[0], [(name, VERBS[name].help) for name in actions])
+        raise SystemExit(0)
+    what = next((word for word in words[1:] if not word.startswith("-")), None)
+    message = f"megawrap {words[0]} {what}: there is no such action" if what else f"megawrap {words[0]}: to do what?"
+    close = nearest(f"{words[0]} {what}", actions) if what else ()
+    raise ConfigError(Finding(id="MW007", message=message, nearest=tuple(dict.fromkeys([*close, *actions]))))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -31,13 +31,13 @@ def run(invocation: Invocation) -> int:
     config = common.composed(options).config
     words = preprocess_words(config)
     command = one_process(Step("preprocess", ("-m", "megawrap.preprocess", *words), "one"), config.launcher)
-    grace = config.monitor.grace_seconds
+    how: dict[str, Any] = {"grace_seconds": config.monitor.grace_seconds, "reads": config.data.input == "-"}
     if options.json:
-        done = run_alone(command, Observer(), grace_seconds=grace)
+        done = run_alone(command, Observer(), **how)
         sys.stdout.write(orjson.dumps({**done, "findings": []}).decode() + "\n")
         return 0
     from megawrap.cli.live import Live
 
     with Live() as live:
-        run_alone(command, live, grace_seconds=grace)
+        run_alone(command, live, **how)
     return 0

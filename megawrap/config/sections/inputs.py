@@ -15,7 +15,8 @@ class Data:
     """sample: the corpus that ships with megawrap; jsonl: your text, tokenized first; prefix and blend: token files
     that exist; mock: random tokens made by Megatron."""
     input: str | None = option()
-    """jsonl: the file of documents, one JSON object a line."""
+    """jsonl: the documents, one JSON object a line: a file, a folder, a pattern such as 'part-*.jsonl.gz', or - for
+    standard input. Plain text, .gz, .zst or .parquet."""
     output_prefix: str | None = option()
     """jsonl: where the token files go, without _text_document.bin/.idx."""
     json_keys: list[str] = option(["text"])
@@ -24,6 +25,13 @@ class Data:
     """jsonl: an end-of-document token after each document."""
     workers: int = option(2)
     """jsonl: worker processes that tokenize."""
+    on_error: str = option("stop", choices=("stop", "skip"))
+    """jsonl: what a line does that cannot be used. stop: the run ends and leaves no output; skip: the line goes to
+    OUTPUT_PREFIX.rejected.jsonl with the reason."""
+    max_errors: int = option(1000)
+    """jsonl: lines that may be skipped before the run ends all the same."""
+    resume: bool = option(False)
+    """jsonl: go on where an earlier run ended, and leave behind what one needs for it."""
     prefix: str | None = option()
     """prefix: a pair of token files, named without .bin/.idx."""
     blend: list[str] = option([])
@@ -61,3 +69,12 @@ class Tokenizer:
     """Further tokens that are never cut; releases before 0.16 take them for TikTokenizer alone."""
     tiktoken_pattern: str | None = arg("--tiktoken-pattern")
     """TikTokenizer: v1 or v2, how text is cut before the merges."""
+    tiktoken_num_special_tokens: int | None = arg("--tiktoken-num-special-tokens")
+    """TikTokenizer: ids kept for special tokens, in front of all others; Megatron keeps 1000."""
+    extra_vocab_size: int | None = arg("--extra-vocab-size")
+    """DeepSeekV2Tokenizer, DeepSeekV3Tokenizer: ids behind those of the model that are counted too."""
+    include_special_tokens: bool | None = option()
+    """HuggingFaceTokenizer, BERT: the BOS, EOS, [CLS] and [SEP] of the model around every text. Left to itself Megatron
+    puts them there, but not from 0.15 to 0.16."""
+    legacy: bool | None = option()
+    """As releases before 0.15 tokenize: Llama2Tokenizer puts BOS before every text, and more (docs/tokenizers.md)."""

@@ -34,8 +34,19 @@ def _attention(config: Config) -> Iterator[Setting]:
 def _tokenizer(config: Config, surface: Surface) -> Iterator[Setting]:
     """From ROCm's 2026 fork to core 0.16 the parser takes types that only the old way of building tokenizers knows
     (megatron/core/tokenizers/text/utils/build_tokenizer.py)."""
-    if config.tokenizer.type in _OLD_WAY and "--legacy-tokenizer" in surface:
-        yield Setting("--legacy-tokenizer", True, "tokenizer.type")
+    if "--legacy-tokenizer" in surface:
+        if config.tokenizer.type in _OLD_WAY:
+            yield Setting("--legacy-tokenizer", True, "tokenizer.type")
+        elif config.tokenizer.legacy:
+            yield Setting("--legacy-tokenizer", True, "tokenizer.legacy")
+    yield from _special_tokens(config.tokenizer.include_special_tokens, surface)
+
+
+def _special_tokens(wanted: bool | None, surface: Surface) -> Iterator[Setting]:
+    """0.16 has a flag to ask for them, later releases one to do without; 0.15 leaves them out, older ones never do."""
+    flags = {True: "--tokenizer-hf-include-special-tokens", False: "--tokenizer-hf-no-include-special-tokens"}
+    if wanted is not None and flags[wanted] in surface:
+        yield Setting(flags[wanted], True, "tokenizer.include_special_tokens")
 
 
 _OLD_WAY = ("DeepSeekV2Tokenizer", "DeepSeekV3Tokenizer", "MultimodalTokenizer", "NullMultimodalTokenizer",
