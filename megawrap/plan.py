@@ -10,6 +10,7 @@ import dataclasses
 import itertools
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from megawrap.catalog import heard, unfit_silence
 from megawrap.config.compose import Composed
@@ -87,6 +88,10 @@ def build(composed: Composed, ambient: Mapping[str, str] | None = None) -> Launc
     environment = {**shell, **{name: one.value for name, one in around.variables.items()}}
     effective = Effective.of(defaults, given, where.world_size, target.release.fork, core_of(target), environment,
                              where.gpu)  # fmt: skip
+
+    def world(values: Mapping[str, Any]) -> int:
+        return machine(config.cluster, smallest_world(values)).world_size
+
     return LaunchPlan(
         composed=composed,
         target=target,
@@ -98,7 +103,7 @@ def build(composed: Composed, ambient: Mapping[str, str] | None = None) -> Launc
         steps=steps(config, target, compiled.argv(), where),
         findings=(),
     ).with_findings(
-        check(effective, compiled, lambda: composed.origins), around.findings, unfit_silence(config.silence)
+        check(effective, compiled, lambda: composed.origins, world), around.findings, unfit_silence(config.silence)
     )
 
 

@@ -27,7 +27,7 @@ class Change:
 @dataclasses.dataclass(frozen=True)
 class Effective:
     """Every argument (``dest`` → value, defaults included) as Megatron will use it, and where it runs. ``given`` holds
-    what the configuration itself sets, before any change."""
+    what the configuration itself sets, before any change; ``defaults`` is the target's."""
 
     values: Mapping[str, Any]
     given: Mapping[str, Any]
@@ -36,7 +36,8 @@ class Effective:
     fork: str
     core: tuple[int, ...]
     environment: Mapping[str, str | None]
-    gpu: Gpu | None = None
+    gpu: Gpu | None
+    defaults: Mapping[str, Any]
 
     def __getattr__(self, dest: str) -> Any:
         return self.values.get(dest)
@@ -59,7 +60,18 @@ class Effective:
         """From the target's ``defaults`` and what the configuration gives."""
         values = {**defaults, **given}
         changes = tuple(_settle(values, world_size, fork, core))
-        return cls(values, given, changes, Layout.of(values, world_size), fork, core, environment, gpu)
+        return cls(values, given, changes, Layout.of(values, world_size), fork, core, environment, gpu, defaults)
+
+    def given_instead(self, dest: str, value: Any, world_size: int) -> Effective:
+        """As if the configuration gave ``value`` (``None``: nothing), or the variable ``env.NAME`` had it."""
+        given, environment = dict(self.given), dict(self.environment)
+        if dest.startswith("env."):
+            environment[dest.removeprefix("env.")] = value
+        elif value is None:
+            given.pop(dest, None)
+        else:
+            given[dest] = value
+        return Effective.of(self.defaults, given, world_size, self.fork, self.core, environment, self.gpu)
 
 
 @dataclasses.dataclass

@@ -107,7 +107,7 @@ def _escaped(path: Path) -> str:
          "error MW109  4096 tokens on each rank cannot be shared by TP = 5 ranks\n"
          "    train.seq_length: set by conf/base.yaml:4\n"
          "    parallel.tp: set by override parallel.tp=5\n"
-         "    try: train.seq_length=4095  or  train.seq_length=4100\n"),
+         "    try: train.seq_length=4095\n"),
         (["plan", "model=llama2_7b", "parallel=tp2", "cluster=mi300x", "cluster.gpus_per_node=7"], 2,
          "error MW101  a world of 7 ranks cannot hold TP x PP x CP = 2 x 1 x 1 = 2: 7 % 2 = 1\n"
          "    cluster.nodes: not set\n"),

@@ -125,3 +125,22 @@ def test_a_run_that_resumes_has_a_checkpoint(planned, tmp_path, folder, ids):
     assert [finding.id for finding in guard(planned(*words)).findings] == ids
     must = guard(planned(*words, "megatron.args.exit_on_missing_checkpoint=true"))
     assert [finding.id for finding in must.findings] == ["MW656"] * len(ids)
+
+
+@pytest.mark.parametrize(
+    ("words", "id", "nearest"),
+    [
+        # 126 layers: 7, 9 and 6 stages divide them, and 128 ranks hold only powers of 2.
+        (["model=llama31_405b", "parallel=tp8pp8", "cluster=mi355x", "cluster.nodes=16"], "MW105",
+         ("parallel.pp=2", "parallel.pp=1")),
+        # On CPU the world follows the layout.
+        (["model=llama2_7b", "parallel.tp=5", "cluster=cpu"], "MW103",
+         ("parallel.tp=4", "parallel.tp=2", "parallel.tp=8")),
+        (["model=llama3_8b", "model.hidden_size=4097", "cluster=mi300x"], "MW303", ("model.hidden_size=4096",)),
+        # 4100 tokens would be more than there are positions for.
+        (["model=llama2_7b", "parallel.tp=5", "cluster=cpu"], "MW109", ("train.seq_length=4095",)),
+    ],
+)  # fmt: skip
+def test_nearest_values_break_no_other_rule(planned, words, id, nearest):
+    found = next(finding for finding in planned(*words).findings if finding.id == id)
+    assert found.nearest == nearest

@@ -58,7 +58,7 @@ def warmup(e: Effective) -> Iterator[Violation]:
 
 @rule("MW204", "0 <= min_lr <= lr, and the warm-up starts below lr", checked="validate_args, OptimizerParamScheduler")
 def learning_rate(e: Effective) -> Iterator[Violation]:
-    if e.lr is None or e.skip_train:
+    if e.lr is None or e.lr < 0 or e.skip_train:
         return
     if e.min_lr is not None and e.min_lr > e.lr:
         message = f"min_lr = {e.min_lr} is above lr = {e.lr}"

@@ -168,7 +168,7 @@ def word(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else "not set" if value is None else str(value)
 
 
-def divisors(number: int, near: int, count: int = 3) -> list[int]:
+def divisors(number: int, near: int, count: int = 12) -> list[int]:
     """Divisors of ``number``, those closest to ``near`` first."""
     found = [one for one in range(1, number + 1) if number % one == 0]
     return sorted(found, key=lambda one: (abs(one - near), one))[:count]

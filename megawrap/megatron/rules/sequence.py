@@ -49,7 +49,10 @@ def head_size(e: Effective) -> Iterator[Violation]:
         yield Violation(
             f"a hidden size of {hidden} is not a multiple of {heads} heads: set the head size, kv_channels",
             ("hidden_size", "num_attention_heads"),
-            choices("num_attention_heads", divisors(hidden, heads)),
+            (
+                *choices("hidden_size", multiples(heads, hidden)),
+                *choices("num_attention_heads", divisors(hidden, heads)),
+            ),
         )
 
 

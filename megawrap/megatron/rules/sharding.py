@@ -176,3 +176,14 @@ def weight_shards(e: Effective) -> Iterator[Violation]:
             more = f" and {beside}" if beside else ""
             message = f"{named[0]} = {e.values[named[0]]}{more}: {dest} must be {word(legal)}"
             yield Violation(message, (dest, *named), choices(dest, [legal]))
+
+
+@rule("MW176", "the world is a multiple of the weight shards of experts x EP x PP", checked="initialize_model_parallel",
+      spans=(nvidia("0.19"), rocm("0.19")))  # fmt: skip
+def expert_weight_shards(e: Effective) -> Iterator[Violation]:
+    key, layout = f"expert_{SHARDS}", e.layout
+    shards = e.values.get(key) or 0
+    size = shards * layout.expert * layout.pipeline
+    if shards > layout.expert_tensor and layout.world_size % size:
+        message = f"{layout.world_size} ranks are not a multiple of {key} x EP x PP = {size}"
+        yield Violation(message, (key, EP, PP), choices(key, [layout.expert_tensor]))
