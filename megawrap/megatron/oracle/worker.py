@@ -29,7 +29,7 @@ from typing import Any
 TRANSFORMER_ENGINE = "2.14.0"
 _SIZES = ("tensor_model_parallel_size", "pipeline_model_parallel_size", "virtual_pipeline_model_parallel_size",
           "context_parallel_size", "expert_model_parallel_size", "expert_tensor_parallel_size",
-          "num_distributed_optimizer_instances", "use_sharp", "sharp_enabled_group")  # fmt: skip
+          "num_distributed_optimizer_instances")  # fmt: skip
 _GTP_SIZES = {"gtp_remat_size": "gtp_weight_remat_size", "expert_gtp_remat_size": "expert_gtp_weight_remat_size"}
 # Python put this file's folder first, whose modules are not meant to be imported by their bare names.
 sys.path[0] = str(Path(__file__).absolute().parents[1])

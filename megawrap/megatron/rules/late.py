@@ -110,7 +110,7 @@ def vocabulary(e: Effective) -> Iterator[Violation]:
             yield Violation(message, (dest, TP), choices(TP, divisors(size, tensor)))
 
 
-@rule("MW465", "SHARP is for groups that there are", checked="initialize_model_parallel",
+@rule("MW465", "SHARP is for groups that there are", checked="nowhere: dies when the groups are made",
       spans=(nvidia("0.14"), rocm("0.15")))  # fmt: skip
 def sharp(e: Effective) -> Iterator[Violation]:
     group, key = e.sharp_enabled_group, "sharp_enabled_group"

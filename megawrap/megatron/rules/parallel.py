@@ -176,10 +176,10 @@ def expert_width(e: Effective) -> Iterator[Violation]:
 @rule("MW119", "a number of distributed optimizer instances divides DP", checked="initialize_model_parallel")
 def optimizer_instances(e: Effective) -> Iterator[Violation]:
     instances, data = e.num_distributed_optimizer_instances or 1, e.layout.data or 0
-    if (e.fork, e.core) < ("nvidia", (0, 13)) or ("rocm", (0,)) <= (e.fork, e.core) < ("rocm", (0, 15)):
-        sizes = {"DP": data}
-    else:
-        sizes = {"DP x CP": data * e.layout.context, "expert DP": e.layout.expert_data or 0}
+    with_context, with_experts = ((0, 11), (0, 13)) if e.fork == "nvidia" else ((0, 15), (0, 15))
+    sizes = {"DP x CP": data * e.layout.context} if e.core >= with_context else {"DP": data}
+    if e.core >= with_experts:
+        sizes["expert DP"] = e.layout.expert_data or 0
     for name, size in sizes.items():
         if size % instances:
             message = f"{instances} instances of the distributed optimizer do not divide {name} = {size}"
