@@ -349,7 +349,7 @@ MUTATIONS: dict[str, Mutation] = {
     "checkpoint format": _set(ckpt_format=["torch", "torch_dist", "torch_dcp", "fsdp_dtensor"]),
     "no gloo": _set(use_gloo_process_groups=False, ckpt_format=["torch", "torch_dist"]),
     "save": _set(save="/tmp/never", save_interval=[None, 10, 0], save_retain_interval=[None, 20, 15]),
-    "buckets": _set(ddp_num_buckets=[4, 4, 4, 0], ddp_bucket_size=[None, None, None, 1000000]),
+    "buckets": _set(ddp_num_buckets=[4, 4, 4, 4, 4, 0], ddp_bucket_size=[None, None, None, None, 1000000]),
     "instances": _set(num_distributed_optimizer_instances=[1, 2, 3], use_distributed_optimizer=True),
     "muon": _set(optimizer="muon"),
     "learning rate": _set(min_lr=[1e-3, 0.0, -1.0], lr_warmup_init=[0.0, 1.0]),
