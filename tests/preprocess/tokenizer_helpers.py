@@ -11,12 +11,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 import sentencepiece
-import tokenizers
 
 from megawrap.preprocess.sample.make import CORPUS
 from megawrap.preprocess.settings import TokenizerSettings
 from megawrap.preprocess.tokenizers import Tokenizer
+
+# An extra: tests that train tokenizers are skipped where it is not installed.
+tokenizers = pytest.importorskip("tokenizers")
 
 NASTY = (
     "",
