@@ -144,6 +144,8 @@ def test_standard_input_that_cannot_be_used(tmp_path, data, message):
     ],
 )
 def test_broken_files_are_told(settings, pack, what):
+    if what.startswith("parquet"):
+        pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     job = settings(pack(lines(TEXTS)))
     with pytest.raises(RunError) as failed:
         engine.run(job)
