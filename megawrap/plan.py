@@ -9,11 +9,12 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from megawrap.catalog import heard, unfit_silence
 from megawrap.config.compose import Composed
+from megawrap.config.sections.place import Cluster
 from megawrap.errors import ConfigError, Finding
 from megawrap.estimate.parameters import total_parameters
 from megawrap.hardware.environment import Variable
@@ -78,21 +79,19 @@ def build(composed: Composed, ambient: Mapping[str, str] | None = None) -> Launc
     target = resolve(config.megatron, config.launcher.python)
     compiled = compile_arguments(config, target, lambda: composed.origins)
     defaults, given = target.surface.defaults(), compiled.values()
+    values = defaults | given
     try:
-        where = machine(config.cluster, smallest_world(defaults | given))
+        where = machine(config.cluster, smallest_world(values))
     except ConfigError as unknown:
         raise ConfigError(_placed(unknown.findings, composed)) from None
-    layout = Layout.of(defaults | given, where.world_size)
+    layout = Layout.of(values, where.world_size)
     shell = os.environ if ambient is None else ambient
-    around = surround(config, target, defaults | given, layout, where, shell)
+    around = surround(config, target, values, layout, where, shell)
     environment = {**shell, **{name: one.value for name, one in around.variables.items()}}
     effective = Effective.of(defaults, given, where.world_size, target.release.fork, core_of(target), environment,
                              where.gpu)  # fmt: skip
 
-    def world(values: Mapping[str, Any]) -> int:
-        return machine(config.cluster, smallest_world(values)).world_size
-
-    return LaunchPlan(
+    made = LaunchPlan(
         composed=composed,
         target=target,
         machine=where,
@@ -102,9 +101,17 @@ def build(composed: Composed, ambient: Mapping[str, str] | None = None) -> Launc
         variables=around.variables,
         steps=steps(config, target, compiled.argv(), where),
         findings=(),
-    ).with_findings(
-        check(effective, compiled, lambda: composed.origins, world), around.findings, unfit_silence(config.silence)
     )
+    broken = check(effective, compiled, lambda: composed.origins, _worlds(config.cluster, where))
+    return made.with_findings(broken, around.findings, unfit_silence(config.silence))
+
+
+def _worlds(cluster: Cluster, where: Machine) -> Callable[[Mapping[str, Any]], int]:
+    """The world size of other arguments. GPUs are as many as they are, and looking at them again takes time; processes
+    on CPU are as many as the layout needs."""
+    if where.device != "cpu":
+        return lambda values: where.world_size
+    return lambda values: machine(cluster, smallest_world(values)).world_size
 
 
 def _placed(findings: Iterable[Finding], composed: Composed) -> Iterator[Finding]:

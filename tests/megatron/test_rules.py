@@ -144,3 +144,12 @@ def test_a_run_that_resumes_has_a_checkpoint(planned, tmp_path, folder, ids):
 def test_nearest_values_break_no_other_rule(planned, words, id, nearest):
     found = next(finding for finding in planned(*words).findings if finding.id == id)
     assert found.nearest == nearest
+
+
+def test_nearest_values_do_not_look_for_gpus_again(planned, monkeypatch):
+    asked = []
+    monkeypatch.setattr("megawrap.hardware.machine.detect", lambda: None)
+    monkeypatch.setattr("megawrap.hardware.machine.ask_tools", lambda: asked.append(1) or (None, ()))
+    plan = planned("model=llama2_7b", "parallel.tp=5", "cluster=auto")
+    assert any(finding.nearest for finding in errors(plan.findings))
+    assert len(asked) == 1
