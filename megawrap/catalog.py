@@ -8,10 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from megawrap.errors import Finding, nearest
-from megawrap.hardware.checks import checks
+from megawrap.hardware.checks import checks, finding_of, read_checks
 from megawrap.megatron.rules import RULES
 
 _GUARDS = Path(__file__).with_name("guards.json")
@@ -21,10 +19,19 @@ _GUARDS = Path(__file__).with_name("guards.json")
 def catalog() -> dict[str, dict[str, Any]]:
     """Id → ``id``, ``says`` (what must be so), ``checked`` (where Megatron checks it, or where the run would die),
     ``severity`` and ``holds_for`` (releases), in order of the id."""
-    rows = [*(rule.as_dict() for rule in RULES.values()), *checks().values()]
-    rows += [{**row, "holds_for": "all releases"} for row in orjson.loads(_GUARDS.read_bytes())]
+    rows = [*(rule.as_dict() for rule in RULES.values()), *checks().values(), *_guards().values()]
     assert len({row["id"] for row in rows}) == len(rows), "two checks with one id"
     return {row["id"]: row for row in sorted(rows, key=lambda row: row["id"])}
+
+
+@functools.cache
+def _guards() -> dict[str, dict[str, str]]:
+    return read_checks(_GUARDS)
+
+
+def finding(id: str, message: str, keys: tuple[str, ...], nearest: tuple[str, ...] = ()) -> Finding:
+    """A finding of one of the checks in guards.json, with its severity."""
+    return finding_of(_guards()[id], message, keys, nearest=nearest)
 
 
 def heard(findings: Iterable[Finding], silence: Sequence[str]) -> tuple[Finding, ...]:
@@ -35,11 +42,12 @@ def heard(findings: Iterable[Finding], silence: Sequence[str]) -> tuple[Finding,
 
 def unfit_silence(silence: Sequence[str]) -> Iterator[Finding]:
     """What is wrong with a list of ids to silence: they must be of warnings."""
-    warnings = [id for id, row in catalog().items() if row["severity"] == "warning"]
     for id in silence:
-        if id in warnings:
-            continue
-        is_error = id in catalog()
-        message = "is an error, and errors cannot be silenced" if is_error else "is no check"
-        close = () if is_error else nearest(id, warnings)
-        yield Finding(id="MW021", keys=("silence",), message=f"silence: {id} {message}", nearest=close)
+        severity = catalog()[id]["severity"] if id in catalog() else None
+        if severity == "error":
+            message = f"silence: {id} is an error, and errors cannot be silenced"
+            yield Finding(id="MW021", keys=("silence",), message=message)
+        elif severity is None:
+            warnings = [known for known, row in catalog().items() if row["severity"] == "warning"]
+            message = f"silence: {id} is no check"
+            yield Finding(id="MW021", keys=("silence",), message=message, nearest=nearest(id, warnings))

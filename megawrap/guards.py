@@ -7,6 +7,7 @@ import glob
 from collections.abc import Iterator
 from pathlib import Path
 
+from megawrap.catalog import finding
 from megawrap.config.sections.root import Config
 from megawrap.errors import Finding
 from megawrap.megatron.rules.check import keys_of
@@ -29,7 +30,7 @@ def _meeting(plan: LaunchPlan) -> Iterator[Finding]:
     if plan.machine.nodes > 1 and not plan.composed.config.launcher.hosts:
         message = f"the commands of {plan.machine.nodes} nodes name no host to meet at: each would wait for itself"
         keys, nearest = ("launcher.hosts", "cluster.nodes"), ("launcher.hosts=[node0,node1,...]",)
-        yield Finding(id="MW657", severity="warning", keys=keys, message=message, nearest=nearest)
+        yield finding("MW657", message, keys, nearest)
 
 
 def _checkpoint(plan: LaunchPlan) -> Iterator[Finding]:
@@ -39,13 +40,11 @@ def _checkpoint(plan: LaunchPlan) -> Iterator[Finding]:
     what = "holds no checkpoint" if Path(folder).is_dir() else "is not there"
     key, must = keys_of("load", plan.compiled)[0], plan.effective.exit_on_missing_checkpoint
     if must:
-        yield Finding(
-            id="MW656", keys=(key,), message=f"{key} = {folder} {what}, and exit_on_missing_checkpoint is set"
-        )
+        yield finding("MW656", f"{key} = {folder} {what}, and exit_on_missing_checkpoint is set", (key,))
     else:
         message = f"{key} = {folder} {what}: Megatron starts from scratch without a word"
         nearest = ("megatron.args.exit_on_missing_checkpoint=true",)
-        yield Finding(id="MW655", severity="warning", keys=(key,), message=message, nearest=nearest)
+        yield finding("MW655", message, (key,), nearest)
 
 
 def _data(config: Config) -> Iterator[Finding]:
@@ -57,18 +56,18 @@ def _data(config: Config) -> Iterator[Finding]:
     for prefix in prefixes:
         missing = [f"{prefix}{end}" for end in (".bin", ".idx") if not Path(f"{prefix}{end}").is_file()]
         if missing:
-            yield Finding(id="MW651", keys=(key,), message=f"{key} = {prefix}: there is no {' and no '.join(missing)}")
+            yield finding("MW651", f"{key} = {prefix}: there is no {' and no '.join(missing)}", (key,))
 
 
 def _text(input: str) -> Iterator[Finding]:
     file = Path(input)
     if input == "-":
         message = "data.input = -: a launch has no standard input; name a file, or use megawrap preprocess"
-        yield Finding(id="MW650", keys=("data.input",), message=message)
+        yield finding("MW650", message, ("data.input",))
     elif not file.exists() and not any(glob.iglob(input, recursive=True)):  # noqa: PTH207 (any path)
-        yield Finding(id="MW650", keys=("data.input",), message=f"data.input = {file}: there is no such file")
+        yield finding("MW650", f"data.input = {file}: there is no such file", ("data.input",))
     elif file.is_file() and file.stat().st_size == 0:
-        yield Finding(id="MW652", keys=("data.input",), message=f"data.input = {file} is empty: nothing to train on")
+        yield finding("MW652", f"data.input = {file} is empty: nothing to train on", ("data.input",))
 
 
 def _tokenizer(config: Config) -> Iterator[Finding]:
@@ -77,11 +76,11 @@ def _tokenizer(config: Config) -> Iterator[Finding]:
         message = "text needs a tokenizer, and NullTokenizer reads only numbers"
         keys = ("tokenizer.type", "data.source")
         fitting = tuple(f"tokenizer={name}" for name in (config.model.tokenizer or "llama2", "huggingface"))
-        yield Finding(id="MW653", keys=keys, message=message, nearest=fitting)
+        yield finding("MW653", message, keys, fitting)
     if tokenizer.type in FILE_TOKENIZERS:
         if tokenizer.model is None:
             message = f"tokenizer.model is not set, and {tokenizer.type} needs its file"
-            yield Finding(id="MW654", keys=("tokenizer.model",), message=message)
+            yield finding("MW654", message, ("tokenizer.model",))
         elif not Path(tokenizer.model).is_file():
             message = f"tokenizer.model = {tokenizer.model}: there is no such file"
-            yield Finding(id="MW654", keys=("tokenizer.model",), message=message)
+            yield finding("MW654", message, ("tokenizer.model",))

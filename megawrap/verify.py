@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from megawrap.catalog import finding
 from megawrap.errors import Finding, MegawrapError
 from megawrap.megatron.oracle import Oracle, Verdict
 from megawrap.plan import LaunchPlan
@@ -14,18 +15,16 @@ def verified(plan: LaunchPlan) -> LaunchPlan:
     be asked."""
     if plan.target.source == "release" or plan.target.version is None:
         message = f"{plan.target.name} is not here to be asked: megatron=checkout megatron.path=TREE, or installed"
-        return plan.with_findings([Finding(id="MW023", severity="warning", keys=("megatron.source",), message=message)])
+        return plan.with_findings([finding("MW023", message, ("megatron.source",))])
     try:
         with Oracle(plan.target.path, plan.composed.config.launcher.python or sys.executable) as oracle:
             verdict = oracle.ask(plan.compiled.argv(), plan.layout.world_size, plan.environment)
     except MegawrapError as failed:
-        return plan.with_findings(
-            [Finding(id="MW023", severity="warning", keys=one.keys, message=one.message) for one in failed.findings]
-        )
+        return plan.with_findings(finding("MW023", one.message, one.keys) for one in failed.findings)
     return plan if verdict.is_accepted else plan.with_findings([_rejection(plan, verdict)])
 
 
 def _rejection(plan: LaunchPlan, verdict: Verdict) -> Finding:
     said = verdict.message or verdict.line
     message = f"{plan.target.name} rejects it in {verdict.stage} ({verdict.where}): {said}"
-    return Finding(id="MW022", keys=("megatron.source",), message=message)
+    return finding("MW022", message, ("megatron.source",))

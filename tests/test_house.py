@@ -23,8 +23,8 @@ FLOORS = (
 # Of one floor, yet one builds on the other: steps are part of a plan, the machine completes a cluster's section,
 # rules ask the estimate for a width.
 NEIGHBOURS = {
-    ("plan", "steps"), ("plan", "surroundings"), ("plan", "catalog"), ("guards", "plan"), ("verify", "plan"),
-    ("hardware", "config"), ("megatron", "estimate"),
+    ("plan", "steps"), ("plan", "surroundings"), ("plan", "catalog"), ("guards", "plan"), ("guards", "catalog"),
+    ("verify", "plan"), ("verify", "catalog"), ("hardware", "config"), ("megatron", "estimate"),
 }  # fmt: skip
 STANDALONE = ("preprocess", "rccl_tests")
 

@@ -12,7 +12,7 @@ from rich.text import Text
 from megawrap.cli import render
 from megawrap.cli.console import console
 from megawrap.config.origins import DEFAULT
-from megawrap.hardware.environment import is_secret
+from megawrap.hardware.environment import hidden
 from megawrap.launchers import Command
 from megawrap.megatron.compile import Emission
 from megawrap.megatron.rules.registry import word
@@ -93,7 +93,7 @@ def _changes(plan: LaunchPlan) -> Table:
 def _environment(plan: LaunchPlan) -> Table:
     table = _table("environment", "because")
     for name, variable in plan.variables.items():
-        value = "***" if is_secret(name) else variable.value
+        value = hidden(name, variable.value)
         table.add_row(f"{name}={value}" if variable.value is not None else f"unset {name}", variable.reason)
     return table
 

@@ -50,9 +50,14 @@ def environment(
     return chosen
 
 
-def masked(variables: Mapping[str, str]) -> dict[str, str]:
+def masked(variables: Mapping[str, str | None]) -> dict[str, str | None]:
     """``variables`` with the values of secrets replaced, fit to be written down."""
-    return {name: "***" if is_secret(name) else value for name, value in sorted(variables.items())}
+    return {name: hidden(name, value) for name, value in variables.items()}
+
+
+def hidden(name: str, value: str | None) -> str | None:
+    """The value of a variable, fit to be shown: not that of a secret."""
+    return "***" if value is not None and is_secret(name) else value
 
 
 def is_secret(name: str) -> bool:

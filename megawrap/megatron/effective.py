@@ -74,6 +74,11 @@ class Effective:
         return Effective.of(self.defaults, given, world_size, self.fork, self.core, environment, self.gpu)
 
 
+def is_emerging(optimizer: str | None) -> bool:
+    """Whether it is an optimizer beside Adam and SGD, such as Muon."""
+    return optimizer not in (None, "adam", "sgd")
+
+
 @dataclasses.dataclass
 class _Draft:
     """Values on their way to being final."""
@@ -196,7 +201,7 @@ def _sharding(e: _Draft) -> Proposal:
     if e.use_megatron_fsdp and e.since((0, 18), (0, 18)):
         yield "use_distributed_optimizer", True, "Megatron-FSDP is built on it"
         yield "reuse_grad_buf_for_mxfp8_param_ag", False, "Megatron-FSDP has no such buffer"
-    if e.optimizer not in (None, "adam", "sgd") and e.since((0, 18), (0, 18)):
+    if is_emerging(e.optimizer) and e.since((0, 18), (0, 18)):
         yield "use_distributed_optimizer", False, f"{e.optimizer} is sharded layer by layer"
 
 

@@ -16,7 +16,7 @@ import orjson
 
 from megawrap import __version__
 from megawrap.errors import ConfigError, Finding
-from megawrap.hardware.environment import masked
+from megawrap.hardware.environment import hidden, masked
 from megawrap.launchers import Command
 from megawrap.plan import LaunchPlan
 from megawrap.run.record import arguments_as_dict, plan_as_dict
@@ -53,13 +53,13 @@ class RunDirectory:
 
     def record(self, plan: LaunchPlan, commands: Sequence[Command]) -> None:
         """Write down what is about to run."""
-        self.write("config.yaml", plan.composed.yaml(env=_masked(plan.composed.config.env)))
+        self.write("config.yaml", plan.composed.yaml(env=masked(plan.composed.config.env)))
         self.write("overrides.txt", "".join(f"{_masked_override(word)}\n" for word in plan.composed.overrides))
         self.write_json("arguments.json", arguments_as_dict(plan))
         self.write("argv.txt", "".join(f"{word}\n" for word in plan.compiled.argv()))
         ranks = {name: value for name, value in plan.environment.items() if value is not None}
         unset = sorted(name for name, value in plan.environment.items() if value is None)
-        self.write_json("environment.json", {"ranks": masked(ranks), "unset": unset, "shell": masked(os.environ)})
+        self.write_json("environment.json", {"ranks": _sorted(ranks), "unset": unset, "shell": _sorted(os.environ)})
         self.write_json("versions.json", _versions())
         self._record_git()
         self.write_json("plan.json", masked_plan(plan_as_dict(plan, commands)))
@@ -100,16 +100,15 @@ class RunDirectory:
             self.write("git.diff", diff)
 
 
+def _sorted(environment: Mapping[str, str]) -> dict[str, str | None]:
+    return masked(dict(sorted(environment.items())))
+
+
 def masked_plan(plan: dict[str, Any]) -> dict[str, Any]:
     """The plan with the values of secrets replaced in every environment."""
-    steps = [{**step, "environment": _masked(step["environment"])} for step in plan["steps"]]
-    variables = [{**row, "value": _masked({row["name"]: row["value"]})[row["name"]]} for row in plan["variables"]]
-    return {**plan, "environment": _masked(plan["environment"]), "variables": variables, "steps": steps}
-
-
-def _masked(environment: Mapping[str, str | None]) -> dict[str, str | None]:
-    hidden = masked({name: value for name, value in environment.items() if value is not None})
-    return {name: hidden.get(name) for name in environment}
+    steps = [{**step, "environment": masked(step["environment"])} for step in plan["steps"]]
+    variables = [{**row, "value": hidden(row["name"], row["value"])} for row in plan["variables"]]
+    return {**plan, "environment": masked(plan["environment"]), "variables": variables, "steps": steps}
 
 
 def _masked_override(word: str) -> str:
@@ -117,7 +116,7 @@ def _masked_override(word: str) -> str:
     if not key.lstrip("+").startswith("env."):
         return word
     name = key.rpartition(".")[2]
-    return f"{key}{equals}{masked({name: value})[name]}"
+    return f"{key}{equals}{hidden(name, value)}"
 
 
 def _versions() -> dict[str, str | None]:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import preprocess_helpers
 import pytest
 import sentencepiece
 
@@ -22,18 +23,9 @@ from megawrap.preprocess.tokenizers import Tokenizer
 tokenizers = pytest.importorskip("tokenizers")
 
 NASTY = (
-    "",
-    " ",
-    "  two  spaces  ",
-    "\n\n\tline\r\nends\r",
-    "zero\u200bwidth \u200d joiner \ufeff mark",
-    "nul \x00 and control \x07\x1b",
+    *preprocess_helpers.NASTY,
     "<s> </s> <unk> <0x41> ▁ <|endoftext|> [CLS] [SEP] [MASK] <EOD> <extra_id_7> <SPECIAL_9>",
-    "中文，标点。「日本語」　全角",
-    "👩‍👩‍👧‍👦 🇩🇪 👍🏽 e\u0301 \U0010fffd",
-    "a" * 5000,
     "0123456789 3.14 1e-9 I'll we've THEY'RE don't",
-    "line\u2028separator\u2029paragraph\x85next",
     "Ωμέγα naïve Straße İstanbul ǅ ﬁ ²³ ½",
     "<|endoftext|><|endoftext|> <|bos|>x<|eos|> y",
 )

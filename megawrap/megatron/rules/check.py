@@ -12,7 +12,7 @@ from megawrap.config.origins import DEFAULT, Origins
 from megawrap.errors import Finding
 from megawrap.megatron.compile import Compiled
 from megawrap.megatron.effective import Effective
-from megawrap.megatron.rules.registry import RULES, Rule, Violation
+from megawrap.megatron.rules.registry import RULES, Rule, Violation, word
 
 World = Callable[[Mapping[str, Any]], int]
 """Arguments, defaults included -> the world size that they would have."""
@@ -113,4 +113,4 @@ def _settable(dest: str) -> Iterator[str]:
 
 
 def _word(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else "null" if value is None else str(value)
+    return "null" if value is None else word(value)

@@ -6,11 +6,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from megawrap.megatron.effective import Effective
+from megawrap.megatron.effective import Effective, is_emerging
+from megawrap.megatron.rules.experts import balancing
 from megawrap.megatron.rules.parallel import EP, PP, TP
-from megawrap.megatron.rules.registry import OFF, ON, Violation, choices, divisors, needs, nvidia, rocm, rule
+from megawrap.megatron.rules.registry import OFF, ON, Violation, choices, divisors, needs, nvidia, rocm, rule, unshared
+from megawrap.megatron.rules.sharding import EMERGING
+from megawrap.megatron.rules.storage import PER_SPLIT
 
-PER_SPLIT = ("train_data_path", "valid_data_path", "test_data_path")
 SINCE_0_12 = (nvidia("0.12"), rocm("0.15"))
 
 needs("MW450", "the distributed optimizer works with Adam", when={"optimizer": ("sgd",)},
@@ -27,8 +29,8 @@ needs("MW452", "shared experts have no biases",
 def shared_width(e: Effective) -> Iterator[Violation]:
     width, tensor, key = e.moe_shared_expert_intermediate_size, e.layout.tensor, "moe_shared_expert_intermediate_size"
     if e.num_experts and width and width % tensor:
-        message = f"shared experts of width {width} cannot be shared by TP = {tensor} ranks: {width} % {tensor}"
-        yield Violation(f"{message} = {width % tensor}", (TP, key), choices(TP, divisors(width, tensor)))
+        message = unshared(f"shared experts of width {width}", width, "TP", tensor)
+        yield Violation(message, (TP, key), choices(TP, divisors(width, tensor)))
 
 
 needs("MW454", "a loss for each token is summed, not averaged in the collective",
@@ -106,7 +108,7 @@ def vocabulary(e: Effective) -> Iterator[Violation]:
         sizes["vocab_size"] = e.vocab_size
     for dest, size in sizes.items():
         if size and size > 0 and size % tensor:
-            message = f"{dest} = {size} cannot be shared by TP = {tensor} ranks: {size} % {tensor} = {size % tensor}"
+            message = unshared(f"{dest} = {size}", size, "TP", tensor)
             yield Violation(message, (dest, TP), choices(TP, divisors(size, tensor)))
 
 
@@ -135,9 +137,9 @@ needs("MW467", "integrity is verified of distributed checkpoints",
 
 
 @rule("MW468", "optimizers beside Adam and SGD are of bf16", checked="nowhere: dies when the optimizer is built",
-      spans=(nvidia("0.16"), rocm("0.16")))  # fmt: skip
+      spans=EMERGING)  # fmt: skip
 def emerging(e: Effective) -> Iterator[Violation]:
-    if e.optimizer in (None, "adam", "sgd"):
+    if not is_emerging(e.optimizer):
         return
     for dest in ("fp16", "overlap_param_gather_with_optimizer_step"):
         if e.values.get(dest):
@@ -147,8 +149,7 @@ def emerging(e: Effective) -> Iterator[Violation]:
 
 @rule("MW469", "quantile balancing needs no loss", checked="nowhere: dies in the first step", spans=(nvidia("0.19"),))
 def quantile(e: Effective) -> Iterator[Violation]:
-    kinds = e.moe_router_load_balancing_type
-    if "quantile_balancing" not in (kinds if isinstance(kinds, list | tuple) else [kinds]) or not e.num_experts:
+    if "quantile_balancing" not in balancing(e) or not e.num_experts:
         return
     weights = e.moe_aux_loss_coeff
     wrong = {

@@ -16,6 +16,7 @@ from megawrap.megatron.rules.registry import (
     nvidia,
     rocm,
     rule,
+    unshared,
 )
 
 TP = "tensor_model_parallel_size"
@@ -85,7 +86,7 @@ def heads(e: Effective) -> Iterator[Violation]:
     count, tensor = e.num_attention_heads, e.layout.tensor
     if count and count % tensor:
         yield Violation(
-            f"{count} attention heads cannot be shared by TP = {tensor} ranks: {count} % {tensor} = {count % tensor}",
+            unshared(f"{count} attention heads", count, "TP", tensor),
             (TP, "num_attention_heads"),
             choices(TP, divisors(count, tensor)),
         )
@@ -111,8 +112,7 @@ def feed_forward(e: Effective) -> Iterator[Violation]:
     width, tensor = e.ffn_hidden_size, e.layout.tensor
     if width and width % tensor and (not e.num_experts or e.moe_layer_freq not in (None, 1)):
         yield Violation(
-            f"a feed-forward width of {width} cannot be shared by TP = {tensor} ranks: "
-            f"{width} % {tensor} = {width % tensor}",
+            unshared(f"a feed-forward width of {width}", width, "TP", tensor),
             (TP, "ffn_hidden_size"),
             choices(TP, divisors(width, tensor)),
         )
@@ -167,7 +167,7 @@ def expert_width(e: Effective) -> Iterator[Violation]:
     width, size = e.moe_ffn_hidden_size, e.layout.expert_tensor
     if e.num_experts and width and width % size:
         yield Violation(
-            f"experts of width {width} cannot be shared by ETP = {size} ranks: {width} % {size} = {width % size}",
+            unshared(f"experts of width {width}", width, "ETP", size),
             ("expert_tensor_parallel_size", "moe_ffn_hidden_size"),
             choices("expert_tensor_parallel_size", divisors(width, size)),
         )

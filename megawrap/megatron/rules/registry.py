@@ -163,6 +163,11 @@ def _off(e: Effective, dest: str) -> list[Any]:
     return [False] if e.values.get(dest) is True else []
 
 
+def unshared(what: str, number: int, name: str, ranks: int) -> str:
+    """For people: ``what``, of which there are ``number``, cannot be divided among ``name`` = ``ranks`` ranks."""
+    return f"{what} cannot be shared by {name} = {ranks} ranks: {number} % {ranks} = {number % ranks}"
+
+
 def word(value: Any) -> str:
     """A value as a user writes it."""
     return str(value).lower() if isinstance(value, bool) else "not set" if value is None else str(value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from megawrap.megatron.effective import Effective
+from megawrap.megatron.effective import Effective, is_emerging
 from megawrap.megatron.rules.parallel import EP, PP, TP
 from megawrap.megatron.rules.registry import OFF, ON, Violation, choices, needs, nvidia, rocm, rule, word
 
@@ -100,7 +100,7 @@ needs("MW169", "checkpoints of bare parameters need parameters in place",
 
 @rule("MW167", "optimizers other than Adam and SGD", checked="validate_args", spans=EMERGING)
 def emerging(e: Effective) -> Iterator[Violation]:
-    if e.optimizer in (None, "adam", "sgd"):
+    if not is_emerging(e.optimizer):
         return
     for dest in ("use_torch_fsdp2", "use_megatron_fsdp"):
         if e.values.get(dest):
