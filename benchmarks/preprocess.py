@@ -1,7 +1,7 @@
 """How fast text becomes token files, and in how much memory, against Megatron-LM's own tools.
 
     python benchmarks/preprocess.py corpus.jsonl --tokenizer-type Llama2Tokenizer --tokenizer-model tokenizer.model \
-        [--megatron CHECKOUT] [--rounds 3] [--ten]
+        [--megatron CHECKOUT] [--rounds 3] [--slow-rounds 1] [--tool-workers 2] [--ten]
 
 All commands run as whole processes, interleaved, with 1 and with 2 workers. Prints medians of wall-clock and CPU
 seconds and of the peak of the memory of all their processes together (RSS, so that shared pages count in each), and
@@ -94,7 +94,7 @@ def commands(options: argparse.Namespace, words: list[str], folder: Path) -> dic
     for tool in TOOLS if options.megatron else ():
         if tool == TOOLS[1] and options.tokenizer_type not in FAST:
             continue
-        for workers in (1, 2):
+        for workers in options.tool_workers:
             prefix = ["--output-prefix", str(folder / f"{tool}{workers}")]
             # The quick tool has threads instead, and takes their number from the environment.
             more = ["--use-gigatoken"] if tool == TOOLS[1] else ["--workers", str(workers)]
@@ -111,6 +111,8 @@ def main() -> int:
         "--megatron", type=lambda word: Path(word).absolute(), help="a Megatron-LM checkout whose tools run here"
     )
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--slow-rounds", type=int, help=f"rounds that {TOOLS[0]} takes part in (all)")
+    parser.add_argument("--tool-workers", type=int, nargs="+", default=[1, 2], help="workers of Megatron's tools (1 2)")
     parser.add_argument("--ten", action="store_true", help="memory with ten times the corpus, too")
     parser.add_argument("--tokenizer-type", required=True)
     options, tokenizer = parser.parse_known_args()
@@ -120,14 +122,16 @@ def main() -> int:
         folder = Path(name)
         compared = commands(options, words, folder)
         runs: dict[str, list[Run]] = {which: [] for which in compared}
-        for _ in range(options.rounds):
+        for turn in range(options.rounds):
             for which, (command, environment) in compared.items():
-                runs[which].append(measure(command, folder, environment))
+                if not which.startswith(TOOLS[0]) or options.slow_rounds is None or turn < options.slow_rounds:
+                    runs[which].append(measure(command, folder, environment))
         report(runs, corpus.stat().st_size / 1e6, options.tokenizer_type)
+        last = options.tool_workers[-1]
         for tool in TOOLS:
-            if (folder / f"{tool}1_text_document.bin").exists():
+            if (folder / f"{tool}{last}_text_document.bin").exists():
                 same = all(
-                    filecmp.cmp(folder / f"ours2_text_document{end}", folder / f"{tool}1_text_document{end}", False)
+                    filecmp.cmp(folder / f"ours2_text_document{end}", folder / f"{tool}{last}_text_document{end}", False)
                     for end in (".bin", ".idx")
                 )
                 print(f"files of {tool}: {'identical' if same else 'DIFFERENT'}")

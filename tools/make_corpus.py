@@ -22,7 +22,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-PACKAGES = json.loads(Path(__file__).with_name("corpus_packages.json").read_text())["packages"]
+LIST = Path(__file__).with_name("corpus_packages.json")
+PACKAGES = json.loads(LIST.read_text())["packages"]
 _TAG = re.compile(r"<(script|style)\b.*?</\1>|<[^>]+>", re.DOTALL | re.IGNORECASE)
 _WHOLE = 0.03
 _SHORTEST = 30
@@ -48,6 +49,8 @@ def write(output: Path, size: float, cache: Path) -> tuple[int, int]:
     draw = random.Random(20261130)
     share = size / sum(PACKAGES.values())
     texts = [text for name, weight in PACKAGES.items() for text in some(package(cache, name), weight * share, draw)]
+    if (most := sum(len(text.encode()) for text in texts)) < 0.9 * size:
+        sys.exit(f"{size / 1e6:.0f} MB were asked for and the packages hold {most / 1e6:.0f} MB: add some to {LIST}")
     draw.shuffle(texts)
     documents = written = 0
     with output.open("wb") as file:
