@@ -130,10 +130,8 @@ def main() -> int:
         last = options.tool_workers[-1]
         for tool in TOOLS:
             if (folder / f"{tool}{last}_text_document.bin").exists():
-                same = all(
-                    filecmp.cmp(folder / f"ours2_text_document{end}", folder / f"{tool}{last}_text_document{end}", False)
-                    for end in (".bin", ".idx")
-                )
+                pairs = [(f"ours2_text_document{end}", f"{tool}{last}_text_document{end}") for end in (".bin", ".idx")]
+                same = all(filecmp.cmp(folder / ours, folder / theirs, False) for ours, theirs in pairs)
                 print(f"files of {tool}: {'identical' if same else 'DIFFERENT'}")
         if options.ten:
             ten_times(folder, corpus, compared["megawrap, 2 workers"])
