@@ -21,6 +21,7 @@ from megawrap.preprocess.digest import Digest
 from megawrap.preprocess.indexed.writer import write_index
 from megawrap.preprocess.journal import Finished, Journal
 from megawrap.preprocess.manifest import InputFile, Manifest, Origin, Output
+from megawrap.preprocess.memory import give_back
 from megawrap.preprocess.messages import Job, Sizes, Target
 from megawrap.preprocess.pool import Pool
 from megawrap.preprocess.prepare import Prepared, prepare
@@ -33,7 +34,7 @@ from megawrap.preprocess.staging import Staging
 LARGEST_CHUNK = 1 << 20
 """Bytes of text in a chunk. It bounds the memory of a worker, and has no influence on the output."""
 SMALLEST_CHUNK = 1 << 16
-WORKER_MEMORY = 220 << 20
+WORKER_MEMORY = 235 << 20
 """Bytes of memory beyond which a worker is replaced. Word caches of encoders and the allocator's leftovers grow."""
 
 
@@ -52,6 +53,7 @@ def run(settings: Settings, report: Callable[[Progress], None] | None = None) ->
 def execute(prepared: Prepared, report: Callable[[Progress], None] | None = None) -> Manifest:
     """The work of ``run`` after its checks."""
     settings = prepared.settings
+    give_back()  # what the tokenizers took that were compared
     with (
         Staging(settings.output_prefix, keep=settings.resume) as staging,
         Digest(prepared.sources) as digest,
@@ -88,7 +90,7 @@ def _encode(
         finished.open(targets, prepared.dtype)
     target = finished.target if finished else _chunk_size(prepared)
     inputs = tuple(source.path for source in sources)
-    job = Job(inputs, settings.tokenizer, prepared.eod, prepared.dtype, targets, WORKER_MEMORY)
+    job = Job(inputs, prepared.recipe, prepared.eod, prepared.dtype, targets, WORKER_MEMORY)
     schedule = Schedule(chunks(sources, settings.json_keys, target), len(targets), finished)
     workers = min(settings.workers, -(-prepared.total_bytes // target) or settings.workers)
     with (

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from megawrap.errors import Finding
 from megawrap.preprocess.settings import TokenizerSettings
+from megawrap.preprocess.tokenizers.fast import Definition
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -26,7 +27,7 @@ class Job:
     the number of bytes beyond which a worker asks to be replaced."""
 
     inputs: tuple[Path, ...]
-    tokenizer: TokenizerSettings
+    tokenizer: TokenizerSettings | Definition
     eod: int | None
     dtype: str
     targets: tuple[Target, ...]

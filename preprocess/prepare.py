@@ -9,10 +9,11 @@ from typing import TypeVar
 from megawrap.errors import ConfigError, Finding, MegawrapError, RunError
 from megawrap.preprocess import space
 from megawrap.preprocess.sampling import Sample, sample
-from megawrap.preprocess.settings import Settings
+from megawrap.preprocess.settings import Settings, TokenizerSettings
 from megawrap.preprocess.source import Source, find
 from megawrap.preprocess.staging import staging_folder, unwritable
 from megawrap.preprocess.tokenizers import Tokenizer, choose
+from megawrap.preprocess.tokenizers.fast import Definition
 from megawrap.preprocess.tokenizers.protocol import dtype_for
 
 _Argument = TypeVar("_Argument")
@@ -20,13 +21,29 @@ _Made = TypeVar("_Made")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Facts:
+    """What a run needs to know of its tokenizer. The tokenizer itself, which takes much memory, is left to workers."""
+
+    vocab_size: int
+    eod: int | None
+    fingerprint: str
+    engine: str
+
+    @classmethod
+    def of(cls, tokenizer: Tokenizer) -> Facts:
+        """Those of ``tokenizer``."""
+        return cls(tokenizer.vocab_size, tokenizer.eod, tokenizer.fingerprint, tokenizer.engine)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Prepared:
     """Settings that have been found to be sound, with what was found out on the way."""
 
     settings: Settings
-    """With the encoder that was chosen."""
     sources: tuple[Source, ...]
-    tokenizer: Tokenizer
+    tokenizer: Facts
+    recipe: TokenizerSettings | Definition
+    """What each worker makes its encoder from."""
     why: str
     """Why it is this encoder, for people."""
 
@@ -66,8 +83,7 @@ def prepare(settings: Settings) -> Prepared:
         raise ConfigError(problems)
     assert sources is not None and choice is not None
     _check_space(settings, taken, choice.tokenizer)
-    settings = dataclasses.replace(settings, tokenizer=choice.settings)
-    return Prepared(settings, sources, choice.tokenizer, choice.reason)
+    return Prepared(settings, sources, Facts.of(choice.tokenizer), choice.recipe, choice.reason)
 
 
 def _check_space(settings: Settings, taken: Sample, tokenizer: Tokenizer) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
 
 from megawrap.errors import Finding, nearest
 
@@ -38,8 +37,6 @@ class TokenizerSettings:
     """Hugging Face types: whether the model's own BOS, EOS, [CLS] and [SEP] are put around every text (true)."""
     legacy: bool | None = None
     """Whether to tokenize as Megatron does with ``--legacy-tokenizer``, and as all releases before 0.15 do (false)."""
-    engine: Literal["reference", "fast"] = "reference"
-    """Which library encodes. ``tokenizers.choose`` sets it; the ids are the same."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from megawrap.errors import Finding, MegawrapError
 from megawrap.preprocess.documents import BadLine
 from megawrap.preprocess.encode import Arrays, EncodedChunk, encode
+from megawrap.preprocess.memory import resident
 from megawrap.preprocess.messages import (
     Chunk,
     Encoded,
@@ -141,12 +142,6 @@ def _rejected(bad: BadLine, start: int, data: bytes) -> Rejected:
     end = data.find(b"\n", bad.offset)
     content = data[bad.offset : end if end >= 0 else len(data)]
     return Rejected(bad.number, start + bad.offset, bad.kind, bad.reason, content)
-
-
-def resident() -> int:
-    """Bytes of memory that this process takes now."""
-    with Path("/proc/self/statm").open("rb") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
 
 
 def _read(path: Path, start: int, end: int) -> bytes:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import ctypes
+import dataclasses
+import functools
 import json
-import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from megawrap.preprocess.memory import resident
+from megawrap.preprocess.settings import TokenizerSettings
 from megawrap.preprocess.tokenizers import unicode_tables
 from megawrap.preprocess.tokenizers.hugging_face import HuggingFaceTokenizer
 from megawrap.preprocess.tokenizers.protocol import Encoded, Tokenizer, joined
@@ -27,51 +29,55 @@ class Unsupported(Exception):
     """Why a tokenizer has no quicker encoder; a sentence for people."""
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Definition:
+    """All that a quicker encoder needs to know of its reference, which takes longer to make and more memory (0.4 s and
+    100 MB with Llama 3)."""
+
+    settings: TokenizerSettings
+    """Those of the reference."""
+    text: str
+    """The tokenizer.json that gigatoken reads."""
+    before: tuple[int, ...] = ()
+    """Ids in front of every text."""
+    after: tuple[int, ...] = ()
+    """Ids behind every text."""
+    has_tables: bool = True
+    """Whether text is cut by classes of Unicode, of which the two may know different versions."""
+    vocab_size: int
+    eod: int | None
+    fingerprint: str
+    special_tokens: tuple[str, ...]
+
+
 class FastTokenizer:
-    """Gives the ids of ``reference`` sooner. Texts with doubtful code points are encoded by ``reference`` itself.
+    """Gives the ids of a reference sooner. Texts with doubtful code points are encoded by the reference itself, which
+    is made when the first of them comes.
 
     Not to be trusted untried: ``choose`` compares first.
     """
 
-    def __init__(
-        self,
-        reference: Tokenizer,
-        definition: str,
-        before: Sequence[int] = (),
-        after: Sequence[int] = (),
-        *,
-        has_tables: bool = True,
-    ) -> None:
+    def __init__(self, definition: Definition, reference: Callable[[], Tokenizer]) -> None:
         self._library = _library()
-        self._kept: Tokenizer | None = reference
-        self._remake: Callable[[], Tokenizer] | None = None
-        self._definition = definition
-        self._around = (np.array(before, dtype=np.int32), np.array(after, dtype=np.int32))
-        self._has_tables = has_tables
-        self.vocab_size = reference.vocab_size
-        self.eod = reference.eod
-        self.fingerprint = reference.fingerprint
-        self.special_tokens = reference.special_tokens
+        self._make_reference = reference
+        self.definition = definition
+        self._around = (np.array(definition.before, dtype=np.int32), np.array(definition.after, dtype=np.int32))
+        self.vocab_size = definition.vocab_size
+        self.eod = definition.eod
+        self.fingerprint = definition.fingerprint
+        self.special_tokens: Sequence[str] = definition.special_tokens
         self.engine = f"gigatoken {_version()}"
         self.cache_limit = CACHE_LIMIT
         self.recycle()
 
-    @property
+    @functools.cached_property
     def _reference(self) -> Tokenizer:
-        if self._kept is None:
-            assert self._remake is not None
-            self._kept = self._remake()
-        return self._kept
-
-    def release(self, remake: Callable[[], Tokenizer]) -> None:
-        """Let go of the reference, 100 MB with Llama 3, until a doubtful text or ``decode`` needs it again."""
-        self._remake, self._kept = remake, None
-        _give_back()
+        return self._make_reference()
 
     def recycle(self) -> None:
         """Drop the cache of words."""
         try:
-            self._encoder = self._library.Tokenizer.from_json(self._definition)
+            self._encoder = self._library.Tokenizer.from_json(self.definition.text)
         except Exception as error:  # noqa: BLE001 (the library raises what its Rust code panics with, too)
             reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
             raise Unsupported(f"gigatoken cannot read this tokenizer: {reason}") from None
@@ -81,7 +87,7 @@ class FastTokenizer:
         """See ``Tokenizer.encode_batch``; no text is refused."""
         if not texts:
             return joined([])
-        slow = set(unicode_tables.doubtful(texts)) if self._has_tables else set()
+        slow = set(unicode_tables.doubtful(texts)) if self.definition.has_tables else set()
         if not slow:
             return self._encode(list(texts))
         quick = [text for place, text in enumerate(texts) if place not in slow]
@@ -92,7 +98,7 @@ class FastTokenizer:
     def _encode(self, texts: list[str]) -> Encoded:
         if self.cache_bytes > self.cache_limit:
             self.recycle()
-        resident = _resident()
+        known = resident()
         # One by one: a batch takes more than twice as long at first, drops SentencePiece's cache, and comes as an
         # object of a library (awkward) that takes 60 MB. Nor does a single text start threads.
         rows = list(map(self._encoder.encode, texts))
@@ -102,7 +108,7 @@ class FastTokenizer:
             rows = [part for row in rows for part in (before, row, after)]
         ids = np.concatenate(rows, dtype=np.int32, casting="unsafe")
         # What the process has grown by, but for the ids: an estimate that other threads can only raise.
-        self.cache_bytes += max(0, _resident() - resident - 2 * ids.nbytes)
+        self.cache_bytes += max(0, resident() - known - 2 * ids.nbytes)
         return Encoded(ids, lengths)
 
     def decode(self, ids: Sequence[int]) -> str:
@@ -114,8 +120,8 @@ class FastTokenizer:
         return self._reference.piece(id)
 
 
-def wrap(reference: Tokenizer) -> FastTokenizer:
-    """A quicker encoder with the ids of ``reference``.
+def define(settings: TokenizerSettings, reference: Tokenizer) -> Definition:
+    """What a quicker encoder with the ids of ``reference``, which ``settings`` made, is to be.
 
     Raises:
         Unsupported: there is none.
@@ -124,13 +130,26 @@ def wrap(reference: Tokenizer) -> FastTokenizer:
         kind = type(reference.library_tokenizer.model).__name__
         if kind != "BPE":
             raise Unsupported(f"gigatoken knows BPE, and this is {kind}")
-        definition = reference.library_tokenizer.to_str()
-        return FastTokenizer(reference, definition, reference.before, reference.after)
+        text = reference.library_tokenizer.to_str()
+        return _definition(settings, reference, text, before=tuple(reference.before), after=tuple(reference.after))
     if isinstance(reference, SentencePieceTokenizer) and not isinstance(reference, LegacySentencePieceTokenizer):
-        before = [reference.bos] if isinstance(reference, LegacyLlama2Tokenizer) else []
+        before = (reference.bos,) if isinstance(reference, LegacyLlama2Tokenizer) else ()
         # SentencePiece knows no classes of Unicode: what it normalises stands in the model.
-        return FastTokenizer(reference, _sentence_piece(reference.model), before, has_tables=False)
+        text = _sentence_piece(reference.model)
+        return _definition(settings, reference, text, before=before, has_tables=False)
     raise Unsupported(f"there is no quicker encoder than {reference.engine} for this type")
+
+
+def _definition(settings: TokenizerSettings, reference: Tokenizer, text: str, **more: Any) -> Definition:
+    return Definition(
+        settings=settings,
+        text=text,
+        vocab_size=reference.vocab_size,
+        eod=reference.eod,
+        fingerprint=reference.fingerprint,
+        special_tokens=tuple(reference.special_tokens),
+        **more,
+    )
 
 
 def _sentence_piece(model: bytes) -> str:
@@ -148,19 +167,6 @@ def _sentence_piece(model: bytes) -> str:
 
 def _split(encoded: Encoded) -> list[Any]:
     return np.split(encoded.ids, np.cumsum(encoded.lengths)[:-1])
-
-
-def _resident() -> int:
-    """Bytes of memory that this process has in use."""
-    with open("/proc/self/statm", "rb") as file:  # noqa: PTH123 (called for every batch)
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
-def _give_back() -> None:
-    """Have the C library return to the system what has been freed, where it can: glibc keeps it otherwise."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)
 
 
 def _library() -> Any:

@@ -21,8 +21,8 @@ _BATCH = 1 << 20
 class Choice:
     """What encodes, and why."""
 
-    settings: TokenizerSettings
-    """Those that were given, with ``engine`` set: ``build`` makes the same tokenizer from them in another process."""
+    recipe: TokenizerSettings | fast.Definition
+    """What ``build`` makes the same tokenizer from in another process."""
     tokenizer: Tokenizer
     reason: str
     """One sentence for people: which library encodes and what it was compared with, or why no quicker one does."""
@@ -33,27 +33,26 @@ def choose(settings: TokenizerSettings, sample: Iterable[str] = ()) -> Choice:
     others that are hard to tokenize.
 
     Args:
-        settings: a tokenizer; its ``engine`` is left aside.
+        settings: a tokenizer.
         sample: texts of the input: from its beginning, its middle and its end.
 
     Raises:
         ConfigError: as for ``build``.
     """
-    slow = dataclasses.replace(settings, engine="reference")
-    reference = build(slow)
+    reference = build(settings)
     try:
-        quick = fast.wrap(reference)
+        definition = fast.define(settings, reference)
+        quick = fast.FastTokenizer(definition, lambda: reference)
     except fast.Unsupported as why:
-        return Choice(slow, reference, f"{reference.engine}: {why}")
+        return Choice(settings, reference, f"{reference.engine}: {why}")
     tried = 0
     for batch in _batches((*golden.all_texts(), *hard_texts(reference.special_tokens), *sample)):
         difference = _difference(reference, quick, batch)
         if difference is not None:
-            return Choice(slow, reference, f"{reference.engine}: {quick.engine} differs from it on {difference}")
+            return Choice(settings, reference, f"{reference.engine}: {quick.engine} differs from it on {difference}")
         tried += len(batch)
-    quick.release(lambda: build(slow))
     reason = f"{quick.engine}: the ids of {reference.engine} on all {tried} texts that were tried"
-    return Choice(dataclasses.replace(settings, engine="fast"), quick, reason)
+    return Choice(definition, quick, reason)
 
 
 def hard_texts(special_tokens: Sequence[str] = ()) -> Iterator[str]:

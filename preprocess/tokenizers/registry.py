@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterator
 
 from megawrap.errors import ConfigError, Finding, nearest
@@ -62,12 +63,15 @@ _FLAGS = {
 }
 
 
-def build(settings: TokenizerSettings) -> Tokenizer:
-    """The tokenizer that ``settings`` describe, with the encoder that their ``engine`` says.
+def build(settings: TokenizerSettings | fast.Definition) -> Tokenizer:
+    """The tokenizer that ``settings`` describe, with the library that Megatron uses, or a quicker encoder from its
+    definition.
 
     Raises:
         ConfigError: the type is unknown, a setting is missing or unused, or a file does not hold what it should.
     """
+    if isinstance(settings, fast.Definition):
+        return fast.FastTokenizer(settings, functools.partial(build, settings.settings))
     recipe = TOKENIZERS.get(settings.type)
     if recipe is None:
         known = ", ".join(TOKENIZERS)
@@ -77,11 +81,7 @@ def build(settings: TokenizerSettings) -> Tokenizer:
     problems = [*_missing(settings, recipe), *_unused(settings, recipe)]
     if problems:
         raise ConfigError(problems)
-    if settings.engine == "reference":
-        return recipe.build(settings)
-    quick = fast.wrap(recipe.build(settings))
-    quick.release(lambda: recipe.build(settings))
-    return quick
+    return recipe.build(settings)
 
 
 def _missing(settings: TokenizerSettings, recipe: Recipe) -> Iterator[Finding]:

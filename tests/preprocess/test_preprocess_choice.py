@@ -34,7 +34,7 @@ def test_one_other_id_anywhere_in_the_sample_and_the_reference_encodes(settings,
     monkeypatch.setattr(FastTokenizer, "encode_batch", wrong)
     job = settings(texts)
     prepared = prepare.prepare(job)
-    assert prepared.settings.tokenizer.engine == "reference"
+    assert prepared.recipe == job.tokenizer
     assert "differs from it on 'the odd one'" in prepared.why
     assert engine.execute(prepared).engine.startswith("sentencepiece ")
     assert written(job.prefix("text")) == expected_files(tokenized(texts, processor.encode_as_ids, None), 8)

@@ -29,6 +29,13 @@ def kinds(tmp_path_factory) -> dict[str, TokenizerSettings]:
     return helpers.every_kind(tmp_path_factory.mktemp("kinds"))
 
 
+def quicker(settings: TokenizerSettings) -> fast.FastTokenizer:
+    """As in a worker."""
+    made = build(fast.define(settings, build(settings)))
+    assert isinstance(made, fast.FastTokenizer)
+    return made
+
+
 @pytest.mark.parametrize("legacy", [None, True])
 @pytest.mark.parametrize("kind", QUICK)
 def test_the_quicker_encoder_is_chosen_and_gives_the_same_ids(kind, legacy, kinds):
@@ -37,10 +44,8 @@ def test_the_quicker_encoder_is_chosen_and_gives_the_same_ids(kind, legacy, kind
         settings = dataclasses.replace(settings, special_tokens=None)
     choice = choose(settings, helpers.texts()[:40])
     assert choice.reason.startswith("gigatoken 0.10.") and "texts that were tried" in choice.reason
-    assert (choice.settings, choice.tokenizer.engine) == (
-        dataclasses.replace(settings, engine="fast"), choice.reason.split(":")[0]
-    )  # fmt: skip
-    quick, reference = build(choice.settings), build(settings)
+    assert (choice.recipe.settings, choice.tokenizer.engine) == (settings, choice.reason.split(":")[0])
+    quick, reference = build(choice.recipe), build(settings)
     assert type(quick) is fast.FastTokenizer and type(reference) is not fast.FastTokenizer
     same = ("vocab_size", "eod", "fingerprint", "special_tokens")
     assert [getattr(quick, name) for name in same] == [getattr(reference, name) for name in same]
@@ -52,14 +57,14 @@ def test_the_quicker_encoder_is_chosen_and_gives_the_same_ids(kind, legacy, kind
 @pytest.mark.parametrize("kind", SLOW)
 def test_what_has_no_quicker_encoder_says_why(kind, kinds):
     choice = choose(kinds[kind])
-    assert choice.settings.engine == "reference" and SLOW[kind] in choice.reason
+    assert choice.recipe == kinds[kind] and SLOW[kind] in choice.reason
     assert choice.reason.startswith(build(kinds[kind]).engine)
 
 
 def test_a_missing_library_is_no_failure(kinds, monkeypatch):
     monkeypatch.setitem(sys.modules, "gigatoken", None)
     choice = choose(kinds["gpt2"])
-    assert choice.settings.engine == "reference" and "gigatoken is not installed" in choice.reason
+    assert choice.recipe == kinds["gpt2"] and "gigatoken is not installed" in choice.reason
 
 
 class Wrong(fast.FastTokenizer):
@@ -74,13 +79,10 @@ class Wrong(fast.FastTokenizer):
 
 
 def test_a_difference_on_the_sample_falls_back_and_is_told(kinds, monkeypatch):
-    def wrap(reference):
-        return Wrong(reference, reference.library_tokenizer.to_str(), [], [])
-
-    monkeypatch.setattr(fast, "wrap", wrap)
-    assert choose(kinds["gpt2"], ["hay"]).settings.engine == "fast"
+    monkeypatch.setattr(fast, "FastTokenizer", Wrong)
+    assert type(choose(kinds["gpt2"], ["hay"]).recipe) is fast.Definition
     choice = choose(kinds["gpt2"], ["hay", "hay with a needle in it", "hay"])
-    assert choice.settings.engine == "reference"
+    assert choice.recipe == kinds["gpt2"]
     assert "differs from it on 'hay with a needle in it', where id 1 is " in choice.reason
     assert type(choice.tokenizer) is not Wrong
 
@@ -88,19 +90,21 @@ def test_a_difference_on_the_sample_falls_back_and_is_told(kinds, monkeypatch):
 def test_special_tokens_in_awkward_places_are_tried(kinds, monkeypatch):
     """An encoder that does not know the special tokens is found out without a sample."""
 
-    def wrap(reference):
-        blind = helpers.tokenizers.Tokenizer.from_str(reference.library_tokenizer.to_str())
-        definition = helpers.json.loads(blind.to_str()) | {"added_tokens": []}
-        return fast.FastTokenizer(reference, helpers.json.dumps(definition), reference.before, reference.after)
+    define = fast.define
 
-    monkeypatch.setattr(fast, "wrap", wrap)
+    def blind(settings, reference):
+        definition = define(settings, reference)
+        text = helpers.json.dumps(helpers.json.loads(definition.text) | {"added_tokens": []})
+        return dataclasses.replace(definition, text=text)
+
+    monkeypatch.setattr(fast, "define", blind)
     choice = choose(kinds["hugging face"])
-    assert choice.settings.engine == "reference" and "<|" in choice.reason
+    assert choice.recipe == kinds["hugging face"] and "<|" in choice.reason
 
 
 def test_texts_with_doubtful_code_points_go_to_the_reference(kinds):
     reference = build(kinds["hugging face"])
-    quick = fast.wrap(reference)
+    quick = fast.FastTokenizer(fast.define(kinds["hugging face"], reference), lambda: reference)
     texts = ["plain", "\U0001faea's new", "", "caf\u00e9", "\u088f", "end"]
     assert unicode_tables.doubtful(texts) == [1, 4]
     seen = []
@@ -112,25 +116,27 @@ def test_texts_with_doubtful_code_points_go_to_the_reference(kinds):
     assert helpers.ids_of(quick, texts[1:2]) == [encode(texts[1:2]).ids.tolist()] and len(seen) == 1
 
 
-def test_a_worker_lets_go_of_the_reference_until_it_needs_it(kinds):
-    settings = dataclasses.replace(kinds["hugging face"], engine="fast")
-    quick, reference = build(settings), build(kinds["hugging face"])
+def test_a_worker_makes_the_reference_when_it_needs_it(kinds):
+    reference = build(kinds["hugging face"])
+    quick = quicker(kinds["hugging face"])
     texts = ["plain", "\U0001faea's new"]
-    assert helpers.ids_of(quick, texts[:1]) == helpers.ids_of(reference, texts[:1]) and quick._kept is None
-    assert helpers.ids_of(quick, texts) == helpers.ids_of(reference, texts) and quick._kept is not None
+    assert helpers.ids_of(quick, texts[:1]) == helpers.ids_of(reference, texts[:1])
+    assert "_reference" not in vars(quick)
+    assert helpers.ids_of(quick, texts) == helpers.ids_of(reference, texts)
+    assert "_reference" in vars(quick)
 
 
 def test_every_code_point_is_either_doubtful_or_encoded_alike(kinds):
     """A part of them at each run of the tests; all were tried when the table was made."""
     reference = build(kinds["hugging face"])
-    quick = fast.wrap(reference)
+    quick = fast.FastTokenizer(fast.define(kinds["hugging face"], reference), lambda: reference)
     points = random.Random(5).sample([point for point in range(0x110000) if not 0xD800 <= point < 0xE000], 20_000)
     texts = [f"a{chr(p)}'s b{chr(p)}1{chr(p)} {chr(p)}'ll!{chr(p)}\n {chr(p)}{chr(p)}a's 12{chr(p)}34" for p in points]
     assert helpers.ids_of(quick, texts) == helpers.ids_of(reference, texts)
 
 
 def test_literal_control_pieces_are_text_to_sentencepiece(kinds):
-    quick = build(dataclasses.replace(kinds["llama2"], engine="fast"))
+    quick = quicker(kinds["llama2"])
     ids = quick.encode_batch(["<s>strike</s> <unk>"]).ids.tolist()
     assert not {0, 1, 2} & set(ids)
 
@@ -138,7 +144,10 @@ def test_literal_control_pieces_are_text_to_sentencepiece(kinds):
 @pytest.mark.parametrize(("before", "after"), [([], []), ([7], []), ([], [8]), ([7, 6], [8, 9]), ([1], [2])])
 def test_ids_are_put_around_every_text(kinds, before, after):
     reference = build(kinds["hugging face, no BOS"])
-    quick = fast.FastTokenizer(reference, reference.library_tokenizer.to_str(), before, after)
+    definition = fast.define(kinds["hugging face, no BOS"], reference)
+    quick = fast.FastTokenizer(
+        dataclasses.replace(definition, before=tuple(before), after=tuple(after)), lambda: reference
+    )
     texts = ["one", "", "", "two three", "four", ""]
     found = quick.encode_batch(texts)
     expected = [[*before, *row, *after] for row in helpers.ids_of(reference, texts)]
@@ -147,10 +156,10 @@ def test_ids_are_put_around_every_text(kinds, before, after):
 
 
 def test_the_cache_is_dropped_when_it_has_grown(kinds, monkeypatch):
-    quick = build(dataclasses.replace(kinds["gpt2"], engine="fast"))
+    quick = quicker(kinds["gpt2"])
     reference = build(kinds["gpt2"])
     grown = iter(range(0, 10**12, 10 << 20))
-    monkeypatch.setattr(fast, "_resident", lambda: next(grown))
+    monkeypatch.setattr(fast, "resident", lambda: next(grown))
     made, quick.cache_limit = [], 25 << 20
     recycle = quick.recycle
     quick.recycle = lambda: made.append(quick.cache_bytes) or recycle()
