@@ -34,7 +34,7 @@ from megawrap.preprocess.staging import Staging
 LARGEST_CHUNK = 1 << 20
 """Bytes of text in a chunk. It bounds the memory of a worker, and has no influence on the output."""
 SMALLEST_CHUNK = 1 << 16
-WORKER_MEMORY = 235 << 20
+WORKER_MEMORY = 205 << 20
 """Bytes of memory beyond which a worker is replaced. Word caches of encoders and the allocator's leftovers grow."""
 
 
